@@ -6,15 +6,22 @@
 
 use std::sync::Arc;
 
-use sinterfs_block::checksum::Sha1;
+use sinterfs_block::checksum::{Sha1, Sha1Digest};
 use sinterfs_block::{Bytes, ReadAt};
 use sinterfs_model::{Error, FileType, Findings, Image, Ino, Kind, Observer, Result, Stage, Tally};
 
 use crate::layout::{HEADER_LEN, HeaderFlags, word};
-use crate::read::{OpenOptions, Wim};
+use crate::read::{OpenOptions, Part, Wim};
 
 /// Bytes that are read at once.
 const PIECE: u64 = 1 << 20;
+
+/// The bytes of an integrity table before its digests, and of each of these.
+const TABLE_HEAD: u64 = 12;
+const DIGEST_LEN: u64 = 20;
+
+/// Digests that are read together.
+const TOGETHER: u64 = 4096;
 
 /// What a check found.
 #[derive(Debug, Default)]
@@ -50,7 +57,7 @@ pub fn check(
     observer: &dyn Observer,
 ) -> Result<Report> {
     let mut report = Report::default();
-    let image = match Wim::open(source, options) {
+    let mut image = match Wim::open(source, options) {
         Ok(image) => image,
         Err(error) if matches!(error.kind(), Kind::Corrupt | Kind::Limit) => {
             report.findings.problem(error);
@@ -59,8 +66,11 @@ pub fn check(
         Err(error) => return Err(error),
     };
     if image.header().flags.has(HeaderFlags::WRITE_IN_PROGRESS) {
-        let note = "the header says that a program was writing the file";
+        let note = "WRITE_IN_PROGRESS is set: the file may be incomplete";
         report.findings.note(note.to_owned());
+    }
+    if let Some(error) = image.xml_damage.take() {
+        report.findings.problem(error);
     }
     for what in image.left_out() {
         report
@@ -114,61 +124,99 @@ fn blobs(image: &Wim, report: &mut Report, observer: &dyn Observer) -> Result<()
     Ok(())
 }
 
-/// Compares a part with its integrity table, which covers what is between the header and the end of
-/// the blob table.
+/// Digests of what is between the header and the end of the blob table.
+struct IntegrityTable {
+    /// The position of the first digest.
+    at: u64,
+    count: u64,
+    /// The bytes that each digest covers.
+    step: u64,
+    /// The end of what they cover.
+    end: u64,
+}
+
+impl IntegrityTable {
+    /// Reads the head of a table.
+    fn read(file: &Part) -> Result<Self> {
+        let entry = file.header.integrity;
+        if entry.stored < TABLE_HEAD {
+            let what = format!("a table of {} bytes", entry.stored);
+            return Err(Error::corrupt(what));
+        }
+        let head = file.window.read(entry.at, TABLE_HEAD)?;
+        let (count, step) = (u64::from(word(&head, 4)), u64::from(word(&head, 8)));
+        let blobs = file.header.blobs;
+        let end = blobs.at.saturating_add(blobs.stored);
+        let covered = end.saturating_sub(HEADER_LEN as u64);
+        let is_whole = step > 0
+            && covered.div_ceil(step) == count
+            && (entry.stored - TABLE_HEAD) / DIGEST_LEN == count;
+        if !is_whole || end > file.window.len() {
+            let what = format!("{count} digests of {step} bytes each");
+            return Err(Error::corrupt(what));
+        }
+        Ok(Self {
+            at: entry.at.saturating_add(TABLE_HEAD),
+            count,
+            step,
+            end,
+        })
+    }
+
+    /// Returns up to `TOGETHER` digests from one on.
+    fn digests(&self, file: &Part, first: u64) -> Result<Bytes> {
+        let count = TOGETHER.min(self.count - first);
+        let at = self.at.saturating_add(first * DIGEST_LEN);
+        file.window.read(at, count * DIGEST_LEN)
+    }
+}
+
+/// Compares a part with its integrity table.
 fn integrity(image: &Wim, part: usize, report: &mut Report, observer: &dyn Observer) -> Result<()> {
     let Some(file) = image.contents.parts.get(part) else {
         return Ok(());
     };
-    let entry = file.header.integrity;
-    if entry.stored == 0 {
+    if file.header.integrity.stored == 0 {
         return Ok(());
     }
+    let table_at = file.header.integrity.at;
     let located = |error: Error| {
-        error.at(
-            "integrity table",
-            file.window.start().saturating_add(entry.at),
-        )
+        let at = file.window.start().saturating_add(table_at);
+        error.at("integrity table", at)
     };
-    let table = file.window.read(entry.at, entry.stored);
-    let table: Bytes = match table {
+    let table = match IntegrityTable::read(file) {
         Ok(table) => table,
-        Err(error) => return report.record(Err(Error::corrupt(error.to_string()))),
+        Err(error) => return report.record(Err(located(error))),
     };
-    let (count, step) = (word(&table, 4), word(&table, 8));
-    let start = HEADER_LEN as u64;
-    let end = file
-        .header
-        .blobs
-        .at
-        .saturating_add(file.header.blobs.stored);
-    let digests = table.get(12..).unwrap_or_default().as_chunks::<20>().0;
-    let expected = end.saturating_sub(start).checked_div(step.into());
-    let is_whole = expected.is_some_and(|whole| {
-        let rest = u64::from(end.saturating_sub(start) % u64::from(step) != 0);
-        whole + rest == u64::from(count) && digests.len() as u64 == u64::from(count)
-    });
-    if !is_whole || end > file.window.len() {
-        let what = format!("{count} digests of {step} bytes each");
-        return report.record(Err(located(Error::corrupt(what))));
-    }
-    let mut at = start;
-    for digest in digests {
-        let until = at.saturating_add(step.into()).min(end);
-        let mut state = Sha1::default();
-        let from = at;
-        while at < until {
-            fail_if_cancelled(observer)?;
-            let now = PIECE.min(until - at);
-            state.update(&file.window.read(at, now)?);
-            at += now;
+    let (mut at, mut first) = (HEADER_LEN as u64, 0);
+    while first < table.count {
+        let digests = match table.digests(file, first) {
+            Ok(digests) => digests,
+            Err(error) => return report.record(Err(located(error))),
+        };
+        for digest in digests.as_chunks::<20>().0 {
+            let until = at.saturating_add(table.step).min(table.end);
+            if sha1(file, at, until, observer)? != *digest {
+                let what = format!("the bytes from {at:#x} to {until:#x} have another SHA-1");
+                report.record(Err(located(Error::corrupt(what))))?;
+            }
+            at = until;
         }
-        if state.finish() != *digest {
-            let what = format!("the bytes from {from:#x} to {until:#x} have another SHA-1");
-            report.record(Err(located(Error::corrupt(what))))?;
-        }
+        first += TOGETHER;
     }
     Ok(())
+}
+
+/// Computes the digest of bytes of a part.
+fn sha1(file: &Part, mut at: u64, end: u64, observer: &dyn Observer) -> Result<Sha1Digest> {
+    let mut state = Sha1::default();
+    while at < end {
+        fail_if_cancelled(observer)?;
+        let now = PIECE.min(end - at);
+        state.update(&file.window.read(at, now)?);
+        at += now;
+    }
+    Ok(state.finish())
 }
 
 fn fail_if_cancelled(observer: &dyn Observer) -> Result<()> {

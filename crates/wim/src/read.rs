@@ -26,3 +26,4 @@ pub use stored::StoredChunk;
 
 pub(crate) use chunks::ResourceKind;
 pub(crate) use dentries::to_bytes;
+pub(crate) use parts::Part;

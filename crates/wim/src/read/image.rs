@@ -12,11 +12,14 @@ use sinterfs_model::{
 
 use super::items::{self, XattrItem};
 use super::link_target;
-use super::nodes::{NO_BLOB, WimNode};
+use super::nodes::{NO_BLOB, NamedStream, WimNode};
 use super::open::{STREAM_MAX, Wim};
 
 /// Seconds from 1601 to 1970.
 const EPOCH: i64 = 11_644_473_600;
+
+/// The most bytes of all named streams of an inode.
+const STREAMS_MAX: u64 = 16 << 20;
 
 /// Units of time in a second.
 const PER_SECOND: u64 = 10_000_000;
@@ -221,13 +224,22 @@ impl Image for Wim {
         };
         let mut found = items::xattrs(item)?;
         let range = node.streams.start as usize..node.streams.end as usize;
-        for stream in self.nodes.streams.get(range).unwrap_or_default() {
+        let streams = self.nodes.streams.get(range).unwrap_or_default();
+        let mut streams: Vec<&NamedStream> = streams.iter().collect();
+        streams.sort_by(|one, other| one.name.cmp(&other.name));
+        streams.dedup_by(|later, first| later.name == first.name);
+        let mut left = STREAMS_MAX;
+        for stream in streams {
             let len = self
                 .contents
                 .table
                 .get(stream.blob)
                 .map_or(0, |(blob, _)| blob.len);
             if len <= STREAM_MAX {
+                left = left.checked_sub(len).ok_or_else(|| {
+                    let what = format!("named streams of more than {STREAMS_MAX} bytes");
+                    Error::limit(what).within(format!("inode {:#x}", ino.0))
+                })?;
                 let name = [b"user.", &*stream.name].concat();
                 found.push((name, self.read_all(stream.blob)?));
             }

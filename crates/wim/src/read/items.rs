@@ -9,6 +9,9 @@ use sinterfs_model::{Error, Result, Xattrs};
 
 use crate::layout::{items, short, word};
 
+/// The longest name of an attribute in bytes.
+const NAME_MAX: usize = 255;
+
 /// What the items of an entry say.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Items<'a> {
@@ -75,6 +78,10 @@ pub(super) fn xattrs(item: XattrItem<'_>) -> Result<Xattrs> {
             pair(rest)
         }
         .ok_or_else(|| Error::corrupt("an extended attribute past the end of its item"))?;
+        if name.len() > NAME_MAX {
+            let what = format!("an extended attribute with a name of {} bytes", name.len());
+            return Err(Error::corrupt(what));
+        }
         if name.is_empty() || name.contains(&0) {
             return Err(Error::corrupt("an extended attribute without a name"));
         }

@@ -4,7 +4,7 @@
 //!
 //! **Invariant:** listings do not overlap, so that the walk ends after as many bytes as there are. Names of a directory are unique
 //! and sorted, 1 to 255 bytes without `/` and NUL, and neither `.` nor `..`: entries with other
-//! names are left out and told, as wimlib does. Content that an entry refers to is there.
+//! names are left out and reported, as wimlib does. Content that an entry refers to is there.
 //!
 //! Memory: some 130 bytes per inode, 16 per name, and the bytes of names and attributes.
 
@@ -23,8 +23,11 @@ use crate::layout::{attributes, reparse};
 /// No content.
 pub(crate) const NO_BLOB: u32 = u32::MAX;
 
-/// The most entries that are told of those that are left out.
-const TOLD: usize = 100;
+/// The most entries that are reported of those that are left out.
+const MAX_REPORTED: usize = 100;
+
+/// The longest name of a stream in bytes: it follows `user.` in the name of an attribute.
+const STREAM_NAME_MAX: usize = 250;
 
 /// An inode.
 #[derive(Debug, Clone)]
@@ -76,6 +79,8 @@ pub(crate) struct Unshown {
     pub(crate) security: u64,
     pub(crate) short_names: u64,
     pub(crate) reparse_points: u64,
+    /// Streams with names that no attribute can have.
+    pub(crate) streams: u64,
 }
 
 /// All inodes; index 0 is the root.
@@ -161,7 +166,7 @@ impl Nodes {
 
     fn leave_out(&mut self, name: &[u8], why: &str) {
         self.left_out_count += 1;
-        if self.left_out.len() < TOLD {
+        if self.left_out.len() < MAX_REPORTED {
             let shown = String::from_utf8_lossy(name);
             self.left_out
                 .push(format!("the entry {shown:?} is left out: {why}"));
@@ -376,7 +381,7 @@ impl MetadataWalk<'_> {
 
     /// Returns the digest of an entry's content or reparse point, its named streams, and the
     /// position of the next entry.
-    fn streams(&self, entry: &Dentry<'_>) -> Result<(Sha1Digest, Vec<NamedStream>, u64)> {
+    fn streams(&mut self, entry: &Dentry<'_>) -> Result<(Sha1Digest, Vec<NamedStream>, u64)> {
         let (mut digest, mut named, mut at) = (entry.digest, Vec::new(), entry.next);
         for _ in 0..entry.streams {
             let stream = dentries::stream(self.metadata, at)?;
@@ -385,10 +390,13 @@ impl MetadataWalk<'_> {
                     digest = stream.digest;
                 }
             } else {
-                named.push(NamedStream {
-                    name: to_bytes(stream.name),
-                    blob: self.blob(&stream.digest)?,
-                });
+                let name = to_bytes(stream.name);
+                let blob = self.blob(&stream.digest)?;
+                if name.contains(&0) || name.len() > STREAM_NAME_MAX {
+                    self.nodes.unshown.streams += 1;
+                } else {
+                    named.push(NamedStream { name, blob });
+                }
             }
             at = stream.next;
         }

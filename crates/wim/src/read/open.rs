@@ -11,15 +11,15 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::{self, BlockCache};
 use sinterfs_block::checksum::Sha1;
-use sinterfs_model::{Capability, Error, FileType, FsInfo, ImageInfo, Ino, Limits, Result};
+use sinterfs_model::{Capability, Error, FileType, FsInfo, ImageInfo, Ino, Kind, Limits, Result};
 
-use super::blobs::{BlobTable, header_resource};
+use super::blobs::BlobTable;
 use super::content::Contents;
 use super::digests::{self, DigestChecks};
 use super::nodes::{NO_BLOB, Nodes};
 use super::parts::Part;
 use super::xml;
-use crate::layout::{HeaderFlags, WimHeader};
+use crate::layout::{HeaderFlags, ResourceFlags, WimHeader};
 
 /// Options for opening an image.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ pub struct OpenOptions {
     pub offset: u64,
     /// Which image of several is shown, by number or name; `None` for all of them.
     pub image: Option<String>,
-    /// Further parts, and the files that a delta is one of.
+    /// Further parts, and the base WIMs of a delta WIM.
     pub more: Vec<Arc<dyn ReadAt>>,
     /// Bounds of what the image may make the reader allocate.
     pub limits: Limits,
@@ -78,7 +78,7 @@ pub struct WimLosses {
     pub short_names: u64,
     /// Reparse points that are no links.
     pub reparse_points: u64,
-    /// Named streams that are too large for extended attributes.
+    /// Named streams whose content or names are too long for extended attributes.
     pub streams: u64,
     /// Entries whose names cannot be shown.
     pub names: u64,
@@ -96,6 +96,8 @@ pub struct Wim {
     pub(crate) images: Vec<WimImage>,
     pub(crate) shown: Vec<u32>,
     pub(crate) xml: String,
+    /// What is wrong with the XML data.
+    pub(crate) xml_damage: Option<Error>,
     header: WimHeader,
     pub(super) info: ImageInfo,
 }
@@ -141,7 +143,12 @@ impl Wim {
             cache_key: cache::image_key(),
             limits: options.limits,
         };
-        let xml = read_xml(&contents)?;
+        let (xml, xml_damage) = match read_xml(&contents) {
+            Ok(xml) => (xml, None),
+            Err(error) if error.kind() == Kind::Io => return Err(error),
+            // nothing but the names of images comes from it
+            Err(error) => (String::new(), Some(error)),
+        };
         let images = images(&contents, &xml)?;
         let shown = select(&images, options.image.as_deref())?;
         let nodes = read_nodes(&contents, &shown)?;
@@ -152,6 +159,7 @@ impl Wim {
             images,
             shown,
             xml,
+            xml_damage,
             header: first,
         })
     }
@@ -171,7 +179,7 @@ impl Wim {
         &self.shown
     }
 
-    /// Returns the XML data.
+    /// Returns the XML data; nothing if it is damaged.
     pub fn xml(&self) -> &str {
         &self.xml
     }
@@ -204,7 +212,7 @@ impl Wim {
             security: unshown.security,
             short_names: unshown.short_names,
             reparse_points: unshown.reparse_points,
-            streams: large.count() as u64,
+            streams: unshown.streams + large.count() as u64,
             names: self.nodes.left_out_count,
         }
     }
@@ -233,7 +241,7 @@ fn check_parts(first: &WimHeader, parts: &[Part]) -> Result<()> {
     Ok(())
 }
 
-/// Reads the XML data of the first part, which may be damaged: it is not needed.
+/// Reads the XML data of the first part.
 fn read_xml(contents: &Contents) -> Result<String> {
     /// The most bytes that are read.
     const MAX: u64 = 64 << 20;
@@ -241,17 +249,16 @@ fn read_xml(contents: &Contents) -> Result<String> {
         return Ok(String::new());
     };
     let entry = &file.header.xml;
+    let located = |error: Error| error.at("XML data", file.window.start().saturating_add(entry.at));
+    if entry.flags.has(ResourceFlags::COMPRESSED) {
+        return Err(located(Error::unsupported("compressed XML data")));
+    }
     let end = entry.at.checked_add(entry.stored);
     if entry.stored > MAX || end.is_none_or(|end| end > file.window.len()) {
-        let what = format!("XML data of {} bytes at {:#x}", entry.stored, entry.at);
-        return Err(Error::corrupt(what).at("header", file.window.start()));
+        let what = format!("{} bytes", entry.stored);
+        return Err(located(Error::corrupt(what)));
     }
-    let resource = header_resource(file, 0, entry)?;
-    if resource.len > MAX {
-        return Err(Error::limit("XML data of more than 64 MiB"));
-    }
-    let mut bytes = vec![0; usize::try_from(resource.len).unwrap_or(0)];
-    contents.read_resource(&resource, 0, &mut bytes)?;
+    let bytes = file.window.read(entry.at, entry.stored).map_err(located)?;
     Ok(xml::decode(&bytes))
 }
 

@@ -1,4 +1,4 @@
-//! The files of an image: the first part, further parts, and bases of a delta.
+//! The files of an image: the first part, further parts, and the base WIMs of a delta WIM.
 //!
 //! In: sources of bytes. Out: a header and a window for each.
 //!
@@ -61,7 +61,7 @@ pub fn is_image(source: &dyn ReadAt, offset: u64) -> Result<bool> {
 
 /// Reads the header of the file that starts at an offset: that of [`Wim::header`].
 ///
-/// As [`Wim::open`] fails for headers.
+/// Fails like [`Wim::open`] on a bad header.
 ///
 /// [`Wim::header`]: super::Wim::header
 /// [`Wim::open`]: super::Wim::open
