@@ -85,10 +85,12 @@ fn fblocks(image: &Cromfs, report: &mut Report, observer: &dyn Observer) -> Resu
 
 /// Follows the block numbers of every inode.
 fn inodes(image: &Cromfs, report: &mut Report, observer: &dyn Observer) -> Result<()> {
+    // inodes may overlap: then the numbers of all of them are more than the table has
+    let mut left = image.inodes.table_len();
     for (ino, node) in (1..).map(Ino).zip(&image.inodes.nodes) {
         stop_if_cancelled(observer)?;
         let checked = match node.kind {
-            FileType::File => blocks(image, node.number),
+            FileType::File => blocks(image, node.number, &mut left),
             FileType::Symlink => image.read_link(ino).map(drop),
             _ => Ok(()),
         };
@@ -99,8 +101,12 @@ fn inodes(image: &Cromfs, report: &mut Report, observer: &dyn Observer) -> Resul
 }
 
 /// Fails if a block of a file is not within its fblock.
-fn blocks(image: &Cromfs, number: u64) -> Result<()> {
+fn blocks(image: &Cromfs, number: u64, left: &mut u64) -> Result<()> {
     let list = image.inodes.inode(&image.content, number)?;
+    *left = left.checked_sub(list.stored_len()).ok_or_else(|| {
+        let error = Error::corrupt("the block numbers of several inodes are the same bytes");
+        error.within(format!("inode {number:#x}"))
+    })?;
     let unit = u64::from(list.block_size);
     for index in 0..list.count() {
         let block = image.content.fblocks.block(list.number(index)?)?;
@@ -108,7 +114,7 @@ fn blocks(image: &Cromfs, number: u64) -> Result<()> {
         let len = unit.min(list.fields.size.saturating_sub(index.saturating_mul(unit)));
         if u64::from(block.offset).saturating_add(len) > place.len {
             let what = format!("{len} bytes of block {index} are not within its fblock");
-            return Err(Error::corrupt(what).at("inode", number));
+            return Err(Error::corrupt(what).within(format!("inode {number:#x}")));
         }
     }
     Ok(())

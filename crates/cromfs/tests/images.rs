@@ -356,6 +356,19 @@ fn shared_blocks_take_no_memory_without_bound() {
     }))
     .unwrap_err();
     assert_eq!(error.kind(), Kind::Limit, "{error}");
+    // directories without names that share megabytes of zeros
+    let error = open(&made(|made| {
+        let zeros = made.store(&[0; BLOCK], BLOCK)[0];
+        let inode = made.inode(0o40_755, 2, 1000 * BLOCK, BLOCK, &vec![zeros; 1000]);
+        let names: Vec<String> = (0..200).map(|number| format!("{number:04}")).collect();
+        made.inotab.extend(inode.repeat(names.len()));
+        let number = |index: usize| (2 + index * inode.len() / 4) as u64;
+        let entries = names.iter().enumerate();
+        let entries: Vec<_> = entries.map(|(i, name)| (&**name, number(i))).collect();
+        listing(&entries)
+    }))
+    .unwrap_err();
+    assert_eq!(error.kind(), Kind::Limit, "{error}");
     // a stream that declares more than it can hold
     let mut bytes = sample("03", 0);
     let blocks_at = u64::from_le_bytes(bytes[8..16].try_into().unwrap()) as usize;
@@ -365,6 +378,31 @@ fn shared_blocks_take_no_memory_without_bound() {
 }
 
 /// Reads all of an image that may be damaged.
+#[test]
+fn block_numbers_that_inodes_share_are_checked_once() {
+    const FILES: usize = 1000;
+    let bytes = made(|made| {
+        made.store(&[7; BLOCK], BLOCK);
+        // the mode of an inode is a number of a block, too
+        made.blocks.resize(40_000, (0, 0));
+        let names: Vec<String> = (0..FILES).map(|number| format!("{number:04}")).collect();
+        let mut inode = made.inode(0o100_644, 0, 30 * BLOCK, BLOCK, &[]);
+        inode[4..8].fill(0);
+        inode[12..16].fill(0);
+        made.inotab.extend(inode.repeat(FILES));
+        made.inotab.extend([0; 30 * 4]);
+        let number = |index: usize| (2 + index * inode.len() / 4) as u64;
+        let entries = names.iter().enumerate();
+        let entries: Vec<_> = entries.map(|(i, name)| (&**name, number(i))).collect();
+        listing(&entries)
+    });
+    let source = Arc::new(MemorySource(bytes));
+    let report = check(source, &OpenOptions::default(), &Quiet).unwrap();
+    let problems = report.findings.into_messages().0;
+    let last = problems.last().unwrap();
+    assert!(last.contains("the same bytes"), "{last}");
+}
+
 fn read_everything(bytes: &[u8]) {
     let Ok(image) = open(bytes) else { return };
     let (mut left, mut files) = (vec![image.info().root], Vec::new());

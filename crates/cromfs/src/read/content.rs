@@ -28,6 +28,11 @@ impl BlockList<'_> {
         (self.numbers.len() / self.number_len) as u64
     }
 
+    /// Returns the bytes of the block numbers.
+    pub(crate) fn stored_len(&self) -> u64 {
+        self.numbers.len() as u64
+    }
+
     /// Returns the number of a block.
     pub(crate) fn number(&self, index: u64) -> Result<u32> {
         let at = usize::try_from(index).ok();

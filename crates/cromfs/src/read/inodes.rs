@@ -3,7 +3,8 @@
 //! In: the inode of the root, and the inode table. Out: `CromfsInodes`.
 //!
 //! **Invariant:** each directory is an entry of one directory, so that the walk ends. The names of
-//! a directory are adjacent and sorted.
+//! a directory are adjacent and sorted. All listings together have no more bytes than `MemoryBudget`
+//! allows for names, though one is in memory at a time: directories may share the bytes of one.
 //!
 //! Memory: 48 bytes for each inode, 56 for each name and its bytes, and the inode table.
 
@@ -66,6 +67,7 @@ impl CromfsInodes {
     ) -> Result<Self> {
         let mut walk = DirectoryWalk {
             content,
+            unread: *budget,
             budget,
             seen: HashMap::new(),
             table: Self {
@@ -107,6 +109,11 @@ impl CromfsInodes {
         content.inode(bytes)
     }
 
+    /// Returns the length of the inode table in bytes.
+    pub(crate) fn table_len(&self) -> u64 {
+        self.table.len() as u64
+    }
+
     /// Returns a name.
     pub(crate) fn name(&self, index: u32) -> Option<&NameOf> {
         self.names.get(index as usize)
@@ -124,16 +131,15 @@ impl CromfsInodes {
 /// Adds the place of an inode to an error that has none.
 #[cold]
 pub(super) fn located(error: Error, number: u64) -> Error {
-    if error.place().is_some() {
-        return error;
-    }
-    error.at("inode", number)
+    error.within(format!("inode {number:#x}"))
 }
 
 /// The walk of all directories.
 struct DirectoryWalk<'a> {
     content: &'a CromfsContent,
     budget: &'a mut MemoryBudget,
+    /// The bytes of listings that may still be read.
+    unread: MemoryBudget,
     /// The index of each inode that was found, by its number.
     seen: HashMap<u64, u32>,
     table: CromfsInodes,
@@ -167,6 +173,7 @@ impl DirectoryWalk<'_> {
     /// Reads the content of a directory.
     fn listing(&mut self, number: u64) -> Result<Vec<u8>> {
         let list = self.table.inode(self.content, number)?;
+        self.unread.take(list.fields.size, "all directories")?;
         self.budget.take(list.fields.size, "a directory")?;
         let mut listing = vec![0; usize::try_from(list.fields.size).unwrap_or(0)];
         self.content.read(&list, 0, &mut listing)?;
