@@ -57,8 +57,8 @@ pub fn check(
         Err(error) => return Err(error),
     };
     let mut seen = HashSet::from([ROOT]);
-    let mut left = vec![ROOT];
-    while let Some(number) = left.pop() {
+    let mut left = vec![(ROOT, ROOT)];
+    while let Some((number, parent)) = left.pop() {
         if observer.cancelled() {
             return Err(Error::new(Kind::Cancelled, "stopped on request"));
         }
@@ -76,11 +76,30 @@ pub fn check(
         }
         let listing = ext.fields(number).and_then(|dir| ext.listing(number, &dir));
         if let Some(listing) = report.record(listing)? {
-            let names = listing.names.iter().map(|entry| entry.number);
-            left.extend(names.filter(|number| seen.insert(*number)));
+            if listing.parent != parent {
+                let (found, what) = (listing.parent, "the parent in the directory");
+                let what = format!("{what} is inode {found}, it is in inode {parent}");
+                let error = Error::corrupt(what).within(format!("inode {number}"));
+                report.findings.problem(error);
+            }
+            for entry in &listing.names {
+                if seen.insert(entry.number) {
+                    left.push((entry.number, number));
+                } else if is_directory(&ext, entry.number) {
+                    let what = "a directory is in more than one place";
+                    let error = Error::corrupt(what).within(format!("inode {}", entry.number));
+                    report.findings.problem(error);
+                }
+            }
         }
     }
     Ok(report)
+}
+
+/// Returns whether an inode is a directory; one that cannot be read is reported elsewhere.
+fn is_directory(ext: &Ext, number: u32) -> bool {
+    let kind = ext.fields(number).map(|inode| inode.mode.into());
+    kind.ok().and_then(FileType::from_mode) == Some(FileType::Directory)
 }
 
 /// Reads all of an inode but its content.

@@ -58,6 +58,9 @@ impl Incompat {
 pub struct ExtSuperblock {
     /// The number of inodes.
     pub inodes: u32,
+    /// The number of inodes that are not used; 0 if the file system was not closed, whose number
+    /// may be an old one.
+    pub free_inodes: u32,
     /// The number of blocks.
     pub blocks: u64,
     /// The number of the first block of the first group.
@@ -96,6 +99,7 @@ impl ExtSuperblock {
         let is_wide = incompat.has(Incompat::WIDE);
         let fields = Self {
             inodes: word(0),
+            free_inodes: if half(0x3a) & 1 == 1 { word(0x10) } else { 0 },
             blocks: u64::from(word(4))
                 | if is_wide {
                     u64::from(word(0x150)) << 32

@@ -49,6 +49,7 @@ pub fn tree(
         return Ok(());
     }
     let mut levels = vec![level(image, start, options)?];
+    let mut entered = 1_u64;
     let mut last: Vec<bool> = Vec::new();
     while let Some(depth) = levels.len().checked_sub(1)
         && let Some(top) = levels.last_mut()
@@ -67,7 +68,10 @@ pub fn tree(
         })?;
         let deeper = options.max_depth.is_none_or(|max| levels.len() < max);
         if kind == FileType::Directory && deeper {
-            if levels.iter().any(|level| level.dir == ino) {
+            entered += 1;
+            // one that is in several places would be shown again in each
+            let is_again = levels.iter().any(|level| level.dir == ino);
+            if is_again || entered > image.info().totals.inodes {
                 let error = Error::corrupt("a directory is in more than one place");
                 return Err(error.path(OsStr::from_bytes(&name)));
             }

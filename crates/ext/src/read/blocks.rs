@@ -3,9 +3,9 @@
 //! In: an inode. Out: runs of blocks, and bytes.
 //!
 //! **Invariant:** runs ascend in the file, each block is on the device, and a file has at most as
-//! many as that. Format: `docs/formats/ext.md`, "Blocks of a file".
+//! many as that. Only nodes and blocks of pointers of the wanted range are read. Format: `docs/formats/ext.md`, "Blocks of a file".
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Result};
@@ -43,8 +43,8 @@ pub(crate) struct BlockRun {
 type Visit<'a> = &'a mut dyn FnMut(BlockRun) -> ControlFlow<()>;
 
 impl Ext {
-    /// Visits the runs of a file that end after a block; between them are holes.
-    pub(crate) fn runs(&self, file: &ExtInode, from: u64, visit: Visit<'_>) -> Result<()> {
+    /// Visits the runs of a file that have blocks of a range; between them are holes.
+    pub(crate) fn runs(&self, file: &ExtInode, wanted: Range<u64>, visit: Visit<'_>) -> Result<()> {
         for (flag, what) in [
             (InodeFlags::INLINE, "content in the inode"),
             (InodeFlags::ENCRYPTED, "encrypted content"),
@@ -66,18 +66,25 @@ impl Ext {
             }
             last = run.first.saturating_add(run.count);
             left = take(left, run.count)?;
-            Ok(if last > from {
+            if run.first >= wanted.end {
+                return Ok(ControlFlow::Break(()));
+            }
+            Ok(if last > wanted.start {
                 visit(run)
             } else {
                 ControlFlow::Continue(())
             })
         };
         if file.flags.has(InodeFlags::EXTENTS) {
-            let nodes = &mut self.device_blocks();
-            self.tree(&file.pointers, None, from, nodes, checked)
-                .map(drop)
+            let mut walk = TreeWalk {
+                ext: self,
+                wanted: wanted.clone(),
+                nodes: self.device_blocks(),
+                visit: checked,
+            };
+            walk.node(&file.pointers, None, 0..u64::MAX).map(drop)
         } else {
-            self.pointers(file, from, checked)
+            self.pointers(file, &wanted, checked)
         }
     }
 
@@ -86,60 +93,13 @@ impl Ext {
         self.window.len() / u64::from(self.head.block_size)
     }
 
-    /// Visits the runs of a node of an extent tree; `depth` is what the node above says.
-    fn tree(
-        &self,
-        node: &[u8],
-        depth: Option<u16>,
-        from: u64,
-        nodes: &mut u64,
-        visit: Checked<'_>,
-    ) -> Flow {
-        let half = |at| u16::from_le_bytes(part(node, at));
-        let (count, found) = (usize::from(half(2)), half(6));
-        let entries = node.get(ENTRY_LEN..).unwrap_or_default();
-        let (entries, _) = entries.as_chunks::<ENTRY_LEN>();
-        let is_expected = depth.map_or(found <= DEPTH_MAX, |depth| found == depth);
-        if half(0) != NODE_MAGIC || count > entries.len() || !is_expected {
-            return Err(Error::corrupt("a node of an extent tree that is none"));
-        }
-        let entries = entries.iter().take(count);
-        let first = |entry: &[u8; ENTRY_LEN]| u64::from(u32::from_le_bytes(part(entry, 0)));
-        if found == 0 {
-            for entry in entries {
-                if let Some(run) = leaf(entry, first(entry))
-                    && visit(run)?.is_break()
-                {
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-            return Ok(ControlFlow::Continue(()));
-        }
-        let mut entries = entries.peekable();
-        while let Some(entry) = entries.next() {
-            // the next subtree begins where this one ends
-            if entries.peek().is_some_and(|next| first(next) <= from) {
-                continue;
-            }
-            let (low, high) = (part(entry, 4), part(entry, 8));
-            let block = join(u32::from_le_bytes(low), u16::from_le_bytes(high));
-            *nodes = take(*nodes, 1)?;
-            let below = self.block(block)?;
-            let flow = self.tree(&below, Some(found - 1), from, nodes, visit)?;
-            if flow.is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-        Ok(ControlFlow::Continue(()))
-    }
-
     /// Visits the runs of an inode with pointers.
-    fn pointers(&self, file: &ExtInode, from: u64, visit: Checked<'_>) -> Result<()> {
+    fn pointers(&self, file: &ExtInode, wanted: &Range<u64>, visit: Checked<'_>) -> Result<()> {
         let unit = u64::from(self.head.block_size);
         let mut walk = PointerWalk {
             ext: self,
-            from,
-            end: file.size.div_ceil(unit),
+            from: wanted.start,
+            end: file.size.div_ceil(unit).min(wanted.end),
             nodes: self.device_blocks(),
             open: None,
             visit,
@@ -180,15 +140,12 @@ impl Ext {
         let unit = u64::from(self.head.block_size);
         let end = offset.saturating_add(len as u64);
         let mut failed = Ok(());
-        self.runs(file, offset / unit, &mut |run| {
+        self.runs(file, offset / unit..end.div_ceil(unit), &mut |run| {
             let start = run.first.saturating_mul(unit);
             let stop = start
                 .saturating_add(run.count.saturating_mul(unit))
                 .min(end);
             let from = start.max(offset);
-            if start >= end {
-                return ControlFlow::Break(());
-            }
             let index = |at: u64| usize::try_from(at.saturating_sub(offset)).unwrap_or(usize::MAX);
             if let Some(part) = target.get_mut(index(from)..index(stop)) {
                 let at = run.stored.saturating_mul(unit).saturating_add(from - start);
@@ -217,12 +174,12 @@ type Flow = Result<ControlFlow<()>>;
 type Checked<'a> = &'a mut dyn FnMut(BlockRun) -> Flow;
 
 /// Decodes an extent; `None` for one that was never written.
-fn leaf(entry: &[u8; ENTRY_LEN], first: u64) -> Option<BlockRun> {
+fn leaf(entry: &[u8; ENTRY_LEN]) -> Option<BlockRun> {
     let count = u16::from_le_bytes(part(entry, 4));
     let high = u16::from_le_bytes(part(entry, 6));
     let stored = join(u32::from_le_bytes(part(entry, 8)), high);
     (1..=WRITTEN_MAX).contains(&count).then_some(BlockRun {
-        first,
+        first: first(entry),
         count: count.into(),
         stored,
     })
@@ -232,11 +189,90 @@ fn join(low: u32, high: u16) -> u64 {
     u64::from(low) | (u64::from(high) << 32)
 }
 
+/// The walk of an extent tree.
+struct TreeWalk<'a, 'b> {
+    ext: &'a Ext,
+    wanted: Range<u64>,
+    /// The number of nodes that may still be read.
+    nodes: u64,
+    visit: Checked<'b>,
+}
+
+impl TreeWalk<'_, '_> {
+    /// Visits the runs of a node whose entries are within a range of blocks of the file; `depth` is
+    /// what the node above says.
+    fn node(&mut self, node: &[u8], depth: Option<u16>, within: Range<u64>) -> Flow {
+        let half = |at| u16::from_le_bytes(part(node, at));
+        let (count, found) = (usize::from(half(2)), half(6));
+        let entries = node.get(ENTRY_LEN..).unwrap_or_default();
+        let (entries, _) = entries.as_chunks::<ENTRY_LEN>();
+        let entries = entries.get(..count).filter(|_| half(0) == NODE_MAGIC);
+        let is_expected = depth.map_or(found <= DEPTH_MAX, |depth| found == depth);
+        let Some(entries) = entries.filter(|_| is_expected) else {
+            return Err(no_node(half(0), count, found));
+        };
+        // so that no node can be that of several others, unless it is empty
+        let firsts = || entries.iter().map(first);
+        let ascend = firsts().zip(firsts().skip(1)).all(|(a, b)| a < b);
+        if !ascend || firsts().any(|first| !within.contains(&first)) {
+            let what = "entries of an extent tree that do not ascend";
+            return Err(Error::corrupt(what));
+        }
+        if found == 0 {
+            for entry in entries {
+                if let Some(run) = leaf(entry)
+                    && (self.visit)(run)?.is_break()
+                {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            return Ok(ControlFlow::Continue(()));
+        }
+        for (index, entry) in entries.iter().enumerate() {
+            let next = entries.get(index + 1).map_or(within.end, first);
+            if next <= self.wanted.start {
+                continue;
+            }
+            if first(entry) >= self.wanted.end {
+                return Ok(ControlFlow::Break(()));
+            }
+            let (low, high) = (part(entry, 4), part(entry, 8));
+            let block = join(u32::from_le_bytes(low), u16::from_le_bytes(high));
+            self.nodes = take(self.nodes, 1)?;
+            let below = self.ext.block(block)?;
+            if self
+                .node(&below, Some(found - 1), first(entry)..next)?
+                .is_break()
+            {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// Returns the first block of the file that an entry is about.
+fn first(entry: &[u8; ENTRY_LEN]) -> u64 {
+    u32::from_le_bytes(part(entry, 0)).into()
+}
+
+#[cold]
+fn no_node(magic: u16, count: usize, depth: u16) -> Error {
+    if magic != NODE_MAGIC {
+        return Error::corrupt(format!(
+            "not an extent tree node: magic {magic:#x}, expected {NODE_MAGIC:#x}"
+        ));
+    }
+    Error::corrupt(format!(
+        "an extent tree node of {count} entries at depth {depth}"
+    ))
+}
+
 /// The walk of the pointers of an inode, which joins adjacent blocks.
 struct PointerWalk<'a, 'b> {
     ext: &'a Ext,
     from: u64,
-    /// The number of blocks of the file.
+    /// The number of blocks of the file, or the end of the wanted ones.
     end: u64,
     /// The number of blocks of pointers that may still be read.
     nodes: u64,

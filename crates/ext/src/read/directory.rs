@@ -6,17 +6,21 @@
 //! Indexes of large directories look like unused entries and are not needed. Format:
 //! `docs/formats/ext.md`, "Directories".
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Result};
 
 use super::listings::{ExtListing, ExtName};
-use super::open::Ext;
+use super::open::{Ext, located};
 use crate::layout::{ExtInode, Incompat, InodeFlags, ROOT, part};
 
 /// The bytes of an entry before its name.
 const ENTRY_LEN: usize = 8;
+
+/// The memory of a name in bytes, without those of the name.
+const NAME_MEMORY: u64 = 40;
 
 impl Ext {
     /// Returns the names of a directory.
@@ -25,7 +29,7 @@ impl Ext {
             return Ok(found);
         }
         let listing = self.read_listing(number, dir);
-        let listing = Arc::new(listing.map_err(|error| error.at("inode", number.into()))?);
+        let listing = Arc::new(listing.map_err(|error| located(error, number))?);
         self.listings.insert(number, &listing);
         Ok(listing)
     }
@@ -42,11 +46,31 @@ impl Ext {
         let mut listing = ExtListing {
             names: Vec::new(),
             parent: ROOT,
+            memory: 0,
         };
+        let blocks = dir.size / unit;
         let mut block = vec![0; usize::try_from(unit).unwrap_or(0)];
-        for index in 0..dir.size / unit {
-            self.read_content(dir, index.saturating_mul(unit), &mut block)?;
-            self.entries(&block, number, &mut listing)?;
+        let (mut next, mut failed) = (0, Ok(()));
+        self.runs(dir, 0..blocks, &mut |run| {
+            if run.first != next {
+                return ControlFlow::Break(());
+            }
+            next = blocks.min(run.first.saturating_add(run.count));
+            for at in (run.stored..).take(usize::try_from(next - run.first).unwrap_or(0)) {
+                failed = self
+                    .window
+                    .read_at(at.saturating_mul(unit), &mut block)
+                    .and_then(|()| self.entries(&block, number, &mut listing));
+                if failed.is_err() {
+                    return ControlFlow::Break(());
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        failed?;
+        if next < blocks {
+            let what = format!("a directory without its block {next} of {blocks}");
+            return Err(Error::corrupt(what));
         }
         listing.names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let mut pairs = listing.names.iter().zip(listing.names.iter().skip(1));
@@ -89,10 +113,17 @@ impl Ext {
                 name if name.contains(&b'/') || name.contains(&0) => {
                     return Err(Error::corrupt(format!("the name {name:?}")));
                 }
-                name => listing.names.push(ExtName {
-                    name: name.into(),
-                    number,
-                }),
+                name => {
+                    listing.memory += NAME_MEMORY + name.len() as u64;
+                    if listing.memory > self.metadata_limit {
+                        let what = "a directory takes more memory than metadata may take";
+                        return Err(Error::limit(what));
+                    }
+                    listing.names.push(ExtName {
+                        name: name.into(),
+                        number,
+                    });
+                }
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use sinterfs_model::{
     Rdev, Result, Xattrs,
 };
 
-use super::open::Ext;
+use super::open::{Ext, located};
 use crate::layout::{ExtInode, InodeFlags, POINTERS_LEN};
 
 /// The longest target of a symlink in bytes.
@@ -26,7 +26,7 @@ fn number(ino: Ino) -> Result<u32> {
 fn kind(fields: &ExtInode, number: u32) -> Result<FileType> {
     let mode = fields.mode;
     FileType::from_mode(mode.into())
-        .ok_or_else(|| Error::corrupt(format!("mode {mode:#o}")).at("inode", number.into()))
+        .ok_or_else(|| Error::corrupt(format!("mode {mode:#o}")).within(format!("inode {number}")))
 }
 
 impl Ext {
@@ -113,10 +113,13 @@ impl Image for Ext {
 
     fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
         let (at, fields) = self.fields_of(ino, FileType::Symlink, "symlink")?;
-        let located = |error: Error| error.at("inode", at.into());
+        let located = |error: Error| located(error, at);
         if fields.size > TARGET_MAX {
             let what = format!("a symlink with a target of {} bytes", fields.size);
             return Err(located(Error::corrupt(what)));
+        }
+        if fields.flags.has(InodeFlags::ENCRYPTED) {
+            return Err(located(Error::unsupported("an encrypted symlink")));
         }
         let mut target = vec![0; usize::try_from(fields.size).unwrap_or(0)];
         let has_blocks = fields.flags.has(InodeFlags::EXTENTS) || target.len() >= POINTERS_LEN;
@@ -145,7 +148,7 @@ impl Image for Ext {
         let unit = u64::from(self.head.block_size);
         let mut end = from / unit * unit;
         let mut flow = ControlFlow::Continue(());
-        let runs = self.runs(&fields, from / unit, &mut |run| {
+        let runs = self.runs(&fields, from / unit..u64::MAX, &mut |run| {
             let start = run.first.saturating_mul(unit);
             let stop = start.saturating_add(run.count.saturating_mul(unit));
             let stop = stop.min(fields.size);
@@ -165,7 +168,7 @@ impl Image for Ext {
             }
             flow
         });
-        runs.map_err(|error| error.at("inode", at.into()))?;
+        runs.map_err(|error| located(error, at))?;
         if flow.is_continue() && end < fields.size {
             let _ = visit(hole(end, fields.size));
         }
@@ -175,17 +178,14 @@ impl Image for Ext {
     fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let (at, fields) = self.fields_of(ino, FileType::File, "file")?;
         let read = self.read_content(&fields, offset, buf);
-        read.map_err(|error| match error.place() {
-            Some(_) => error,
-            None => error.at("inode", at.into()),
-        })
+        read.map_err(|error| located(error, at))
     }
 
     fn xattrs(&self, ino: Ino) -> Result<Xattrs> {
         let number = number(ino)?;
         let fields = self.fields(number)?;
         let found = self.attributes(number, &fields);
-        found.map_err(|error| error.at("inode", number.into()))
+        found.map_err(|error| located(error, number))
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! In: a source of bytes. Out: `Ext`.
 //!
-//! **Invariant:** memory is 8 bytes for each group, and the listings that were read last.
+//! **Invariant:** memory is 8 bytes for each group, the listings that were read last (64 MiB, or one
+//! that is larger), and those that are in use.
 
 use std::sync::Arc;
 
@@ -35,6 +36,8 @@ pub struct Ext {
     /// The block of the inode table of each group.
     tables: Vec<u64>,
     cache: Arc<BlockCache>,
+    /// The bytes of memory that a listing may take.
+    pub(super) metadata_limit: u64,
 }
 
 impl std::fmt::Debug for Ext {
@@ -50,27 +53,30 @@ impl Ext {
     /// `Invalid` if there is none, `Unsupported` for unknown features and a journal that has to be
     /// replayed, `Corrupt` if it is inconsistent, `Limit` if it exceeds `options.limits`.
     pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
-        let located = |error: Error| error.at("superblock", options.offset + SUPERBLOCK_AT);
+        let in_superblock = |error: Error| error.at("superblock", options.offset + SUPERBLOCK_AT);
         let window = Window::from(source, options.offset)?;
         if !is_image(&window, 0)? {
-            return Err(located(Error::invalid("no ext2, ext3 or ext4 file system")));
+            return Err(in_superblock(Error::invalid(
+                "no ext2, ext3 or ext4 file system",
+            )));
         }
-        let head = superblock(&window).map_err(located)?;
-        head.check().map_err(located)?;
-        let tables = inode_tables(&window, &head, &options.limits).map_err(located)?;
+        let head = superblock(&window).map_err(in_superblock)?;
+        head.check().map_err(in_superblock)?;
+        let tables = inode_tables(&window, &head, &options.limits).map_err(in_superblock)?;
         let cache = options.cache.clone();
         let unit = u64::from(head.block_size);
         let ext = Self {
+            info: image_info(&head, window.len()),
             window,
             head,
             listings: ListingCache::default(),
-            info: image_info(&head),
             tables,
             cache: cache.unwrap_or_else(|| Arc::new(BlockCache::new(0, unit))),
+            metadata_limit: options.limits.metadata,
         };
         let root = ext.fields(ROOT)?;
         if FileType::from_mode(root.mode.into()) != Some(FileType::Directory) {
-            return Err(Error::corrupt("the root is not a directory").at("inode", ROOT.into()));
+            return Err(located(Error::corrupt("the root is not a directory"), ROOT));
         }
         Ok(ext)
     }
@@ -101,7 +107,7 @@ impl Ext {
         let within = u64::from(index % self.head.group_inodes).saturating_mul(len);
         let at = table.saturating_mul(self.head.block_size.into());
         let bytes = self.window.read(at.saturating_add(within), len);
-        let bytes = bytes.map_err(|error| error.at("inode", number.into()))?;
+        let bytes = bytes.map_err(|error| located(error, number))?;
         Ok(bytes.to_vec())
     }
 
@@ -130,6 +136,12 @@ impl Ext {
     }
 }
 
+/// Adds the number of an inode to an error without a place.
+#[cold]
+pub(super) fn located(error: Error, number: u32) -> Error {
+    error.within(format!("inode {number}"))
+}
+
 /// Returns whether there is a file system at an offset.
 pub fn is_image(source: &dyn ReadAt, offset: u64) -> Result<bool> {
     let end = offset.checked_add(SUPERBLOCK_AT + SUPERBLOCK_LEN as u64);
@@ -152,7 +164,7 @@ fn inode_tables(window: &Window, head: &ExtSuperblock, limits: &Limits) -> Resul
     let groups = u64::from(head.inodes.div_ceil(head.group_inodes));
     let len = u64::from(head.descriptor_len);
     let at = (u64::from(head.first_block) + 1) * u64::from(head.block_size);
-    if groups.saturating_mul(8) > limits.metadata {
+    if groups.saturating_mul(8 + len) > limits.metadata {
         let what = format!("{groups} groups are more than metadata may hold");
         return Err(Error::limit(what));
     }
@@ -172,13 +184,15 @@ fn inode_tables(window: &Window, head: &ExtSuperblock, limits: &Limits) -> Resul
         .collect())
 }
 
-fn image_info(head: &ExtSuperblock) -> ImageInfo {
+fn image_info(head: &ExtSuperblock, len: u64) -> ImageInfo {
+    // what a walk takes for the number of directories: not more than there is room for
+    let inodes = u64::from(head.inodes.saturating_sub(head.free_inodes));
     ImageInfo {
         format: "ext",
         version: head.version().to_owned(),
         root: Ino(ROOT.into()),
         totals: FsInfo {
-            inodes: head.inodes.into(),
+            inodes: inodes.min(len / u64::from(head.inode_len)),
             bytes: None,
             stored: head.blocks.saturating_mul(head.block_size.into()),
             block_size: head.block_size.into(),
