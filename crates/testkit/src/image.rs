@@ -278,7 +278,7 @@ impl MemImage {
         Ino(id.0 as u64 ^ self.mask)
     }
 
-    /// Says of the image that content is compared with digests in the order of each file.
+    /// Declares that content is compared with digests in the order of each file.
     pub fn checked_in_order(mut self) -> Self {
         self.info.checked_in_order = true;
         self

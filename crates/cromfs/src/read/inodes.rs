@@ -3,8 +3,9 @@
 //! In: the inode of the root, and the inode table. Out: `CromfsInodes`.
 //!
 //! **Invariant:** each directory is an entry of one directory, so that the walk ends. The names of
-//! a directory are adjacent and sorted. All listings together have no more bytes than `MemoryBudget`
-//! allows for names, though one is in memory at a time: directories may share the bytes of one.
+//! a directory are adjacent and sorted. All listings together have no more bytes than
+//! `MemoryBudget` allows for names, though one is in memory at a time: directories may share the
+//! bytes of one.
 //!
 //! Memory: 48 bytes for each inode, 56 for each name and its bytes, and the inode table.
 

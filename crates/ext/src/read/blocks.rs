@@ -3,7 +3,8 @@
 //! In: an inode. Out: runs of blocks, and bytes.
 //!
 //! **Invariant:** runs ascend in the file, each block is on the device, and a file has at most as
-//! many as that. Only nodes and blocks of pointers of the wanted range are read. Format: `docs/formats/ext.md`, "Blocks of a file".
+//! many as that. Only nodes and blocks of pointers of the wanted range are read. Format:
+//! `docs/formats/ext.md`, "Blocks of a file".
 
 use std::ops::{ControlFlow, Range};
 

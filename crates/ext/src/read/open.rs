@@ -2,8 +2,8 @@
 //!
 //! In: a source of bytes. Out: `Ext`.
 //!
-//! **Invariant:** memory is 8 bytes for each group, the listings that were read last (64 MiB, or one
-//! that is larger), and those that are in use.
+//! **Invariant:** memory is 8 bytes for each group, the listings that were read last (64 MiB, or
+//! one that is larger), and those that are in use.
 
 use std::sync::Arc;
 

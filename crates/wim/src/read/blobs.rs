@@ -2,8 +2,8 @@
 //!
 //! In: the tables of all parts. Out: resources, and blobs in them.
 //!
-//! **Invariant:** every resource is within its file, and every blob within its resource. Resources do
-//! not overlap: chunks of different ones are different blocks, and no byte is decoded for two.
+//! **Invariant:** every resource is within its file, and every blob within its resource. Resources
+//! do not overlap: chunks of different ones are different blocks, and no byte is decoded for two.
 
 use std::collections::HashMap;
 

@@ -2,9 +2,9 @@
 //!
 //! In: bytes of blobs as readers get them. Out: an error for content that is another one.
 //!
-//! **Invariant:** whoever reads a blob from its first byte to its last, in order, gets an error with
-//! the last byte if the content is another one, however many read it at once. Each blob is compared
-//! once. Memory is bounded: the states of the `KEPT` latest reads are kept.
+//! **Invariant:** whoever reads a blob from its first byte to its last, in order, gets an error
+//! with the last byte if the content is another one, however many read it at once. Each blob is
+//! compared once. Memory is bounded: the states of the `KEPT` latest reads are kept.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -2,9 +2,10 @@
 //!
 //! In: decoded metadata resources. Out: `Nodes`.
 //!
-//! **Invariant:** listings do not overlap, so that the walk ends after as many bytes as there are. Names of a directory are unique
-//! and sorted, 1 to 255 bytes without `/` and NUL, and neither `.` nor `..`: entries with other
-//! names are left out and reported, as wimlib does. Content that an entry refers to is there.
+//! **Invariant:** listings do not overlap, so that the walk ends after as many bytes as there are.
+//! Names of a directory are unique and sorted, 1 to 255 bytes without `/` and NUL, and neither `.`
+//! nor `..`: entries with other names are left out and reported, as wimlib does. Content that an
+//! entry refers to is there.
 //!
 //! Memory: some 130 bytes per inode, 16 per name, and the bytes of names and attributes.
 
