@@ -14,6 +14,7 @@ mod cross;
 mod demo;
 mod distribution;
 mod features;
+mod fuzz;
 mod golden;
 mod licences;
 mod publish;
@@ -39,7 +40,8 @@ usage: cargo xtask VERB [ARGUMENTS]      (or ./x VERB, which installs what is mi
   bench [SET...]      what ours and the peers at hand take, in turn (bench --help)
   dist [OPTIONS]      the static program and the .deb, tried out (dist --help)
   golden [--bless]    compare (or record) digests and dumps of images of a fixed tree
-  fuzz [SECONDS]      mutate images and read them, for so many seconds (default: 60)
+  fuzz [TARGET] [SECONDS]   mutate images and read them (default: 60 seconds); with a target of fuzz/,
+                      led by coverage
 ";
 
 fn main() -> ExitCode {
@@ -64,7 +66,7 @@ fn main() -> ExitCode {
         ),
         "dist" => distribution::dist(&rest),
         "golden" => golden::golden(rest.iter().any(|arg| arg == "--bless")),
-        "fuzz" => fuzz(rest.first().map_or("60", String::as_str)),
+        "fuzz" => fuzz::fuzz(&rest),
         "help" | "--help" | "-h" => {
             print!("{HELP}");
             return ExitCode::SUCCESS;
@@ -91,22 +93,4 @@ fn test(more: &[String]) -> run::Outcome {
         [] => python::test(),
         _ => Ok(()),
     }
-}
-
-/// Runs the mutation test of the readers for longer than a normal test run does.
-fn fuzz(seconds: &str) -> run::Outcome {
-    let mut command = run::cargo();
-    command
-        .args([
-            "test",
-            "--release",
-            "-p",
-            "sinterfs",
-            "--test",
-            "mutation",
-            "--",
-            "--nocapture",
-        ])
-        .env("SINTER_FUZZ_SECONDS", seconds);
-    run::run("fuzz", &mut command)
 }

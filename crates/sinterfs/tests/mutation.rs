@@ -3,24 +3,21 @@
 //! memory.
 //!
 //! Runs for a few seconds as a test; SINTER_FUZZ_SECONDS makes it longer (`cargo xtask fuzz`). The
-//! seed is printed and can be given again with SINTER_FUZZ_SEED. In three of four cases the section
-//! checksums are made right again, so that what lies behind them is reached.
+//! seed is printed and can be given again with SINTER_FUZZ_SEED. In three of four cases checksums
+//! of metadata are made right again, so that what lies behind them is reached.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 #![allow(clippy::print_stdout, reason = "the seed, for whoever repeats a run")]
 
+mod harness;
+
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use harness::{read_everything, reseal};
+use sinterfs::Quiet;
 use sinterfs::build::{BuildRequest, Destination, build};
-use sinterfs::image::ReadAt;
-use sinterfs::image::{Limits, MemorySource};
-use sinterfs::model::{Cursor, Image, Ino};
-use sinterfs::{FileType, OpenOptions, Quiet, open_source};
-use sinterfs_erofs::lookalike::{Lookalike, Shown};
 use sinterfs_testkit::Random;
 
 #[test]
@@ -49,9 +46,9 @@ fn no_mutation_harms_the_reader() {
             reseal(&mut image);
         }
         let case = random.0;
-        let start = Instant::now();
+        let start = cpu_time();
         opened += u64::from(read_everything(image).is_ok());
-        let took = start.elapsed();
+        let took = cpu_time().saturating_sub(start);
         assert!(
             took < Duration::from_secs(10),
             "seed {seed}, state {case}: took {took:?}"
@@ -65,28 +62,49 @@ fn no_mutation_harms_the_reader() {
     );
 }
 
+/// Returns the processor time of this thread, which does not depend on what else the machine does.
+fn cpu_time() -> Duration {
+    let stat = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    let nanos = stat.split(' ').next().unwrap().parse().unwrap();
+    Duration::from_nanos(nanos)
+}
+
 /// Images of a small tree with every codec and with what else changes the layout, and the vectors.
 fn images() -> Vec<Vec<u8>> {
     let dir = tempfile::tempdir().unwrap();
     let tree = dir.path().join("tree");
     make_tree(&tree);
-    let cases = [
+    let path = dir.path().join("image");
+    let made = |request: &BuildRequest| {
+        build(request, &Quiet).unwrap();
+        fs::read(&path).unwrap()
+    };
+    let dwarfs = [
         ("none", "none"),
         ("zstd:level=3", "zstd:level=3"),
         ("lzma:level=1", "lzma:level=1"),
         ("lz4", "lz4hc"),
         ("brotli:quality=3", "brotli:quality=3"),
     ];
-    let mut images: Vec<_> = cases
-        .iter()
-        .map(|(codec, metadata)| {
-            let path = dir.path().join("image");
-            build(&request(&tree, &path, codec, metadata), &Quiet).unwrap();
-            fs::read(path).unwrap()
+    let dwarfs = dwarfs.map(|(codec, metadata)| made(&request(&tree, &path, codec, metadata)));
+    let others = [
+        ("squashfs", "gzip", 1 << 12),
+        ("squashfs", "zstd", 1 << 12),
+        ("erofs", "lz4hc", 1 << 14),
+        ("erofs", "none", 1 << 12),
+        ("cramfs", "gzip", 1 << 12),
+    ];
+    let others = others.map(|(format, codec, block)| {
+        made(&BuildRequest {
+            format: Some(format.to_owned()),
+            compression: (codec != "gzip").then(|| codec.to_owned()),
+            metadata_compression: None,
+            time_resolution: None,
+            block_size: Some(block),
+            ..request(&tree, &path, codec, codec)
         })
-        .collect();
-    images.extend(vectors());
-    images
+    });
+    dwarfs.into_iter().chain(others).chain(vectors()).collect()
 }
 
 fn vectors() -> Vec<Vec<u8>> {
@@ -103,6 +121,12 @@ fn vectors() -> Vec<Vec<u8>> {
         "images/iso9660/zisofs-v2-susp-z2.img.gz",
         "images/cromfs/default.img",
         "images/cromfs/bsize-for.img",
+        "images/composefs/v1.img.gz",
+        "images/erofs/ztailpacking.img.gz",
+        "images/erofs/fragments.img.gz",
+        "images/squashfs/uncompressed-meta.img.gz",
+        "images/squashfs/lzo.img.gz",
+        "hostile/erofs-unsorted-extents.img",
         "upstream/dwarfs/compat/compat-v0.2.0.dwarfs",
         "upstream/dwarfs/compat/compat-v0.4.1.dwarfs",
     ];
@@ -180,115 +204,4 @@ fn mutate(image: &mut Vec<u8>, random: &mut Random) {
             image.resize(16, 0);
         }
     }
-}
-
-/// Makes the quick checksums of all DwarFS sections right again, as far as headers can be followed.
-fn reseal(image: &mut [u8]) {
-    let mut at = 0usize;
-    while let Some(header) = image
-        .get(at..at + 64)
-        .filter(|header| header.starts_with(b"DWARFS\x02"))
-    {
-        let len = u64::from_le_bytes(header[0x38..0x40].try_into().unwrap());
-        let Some(end) = usize::try_from(len)
-            .ok()
-            .and_then(|len| (at + 64).checked_add(len))
-        else {
-            return;
-        };
-        if end > image.len() {
-            return;
-        }
-        let sum = sinterfs_block::checksum::xxh3_64(&image[at + 0x30..end]);
-        image[at + 0x28..at + 0x30].copy_from_slice(&sum.to_le_bytes());
-        at = end;
-    }
-}
-
-/// Opens an image, walks it, reads every file and checks it.
-fn read_everything(bytes: Vec<u8>) -> sinterfs::Result<()> {
-    let options = OpenOptions {
-        limits: Limits {
-            metadata: 64 << 20,
-            block: 64 << 20,
-            ..Limits::default()
-        },
-        cache_bytes: 16 << 20,
-        ..OpenOptions::default()
-    };
-    let opened = open_source(Arc::new(MemorySource(bytes)), &options)?;
-    let image = &**opened.raw();
-    let mut todo = vec![image.info().root];
-    let mut budget = 200_000;
-    while let Some(dir) = todo.pop() {
-        let mut found: Vec<(Vec<u8>, Ino, FileType)> = Vec::new();
-        image.read_dir(dir, Cursor::START, &mut |entry| {
-            found.push((entry.name.to_vec(), entry.ino, entry.kind));
-            ControlFlow::Continue(())
-        })?;
-        for (name, ino, kind) in found {
-            budget -= 1;
-            assert!(budget > 0, "a walk without end");
-            assert_eq!(
-                image.lookup(dir, &name)?,
-                Some(ino),
-                "a name is listed but not found"
-            );
-            let inode = image.inode(ino)?;
-            assert_eq!(inode.kind, kind);
-            match kind {
-                FileType::Directory => todo.push(ino),
-                FileType::File => read_file(image, ino, inode.size),
-                FileType::Symlink => drop(image.read_link(ino)?),
-                _ => {}
-            }
-        }
-    }
-    look_alike(Arc::clone(opened.raw()))?;
-    opened.info()?;
-    opened.dump(&mut std::io::sink())?;
-    Ok(())
-}
-
-/// Reads what a kernel would be shown of the image: all metadata, and some content.
-fn look_alike(image: Arc<dyn Image>) -> sinterfs::Result<()> {
-    let made = Lookalike::new(image, Shown::default())?;
-    let mut buf = vec![0; 1 << 16];
-    for range in made.metadata() {
-        for at in range.clone().step_by(buf.len()) {
-            let len = (range.end - at).min(buf.len() as u64) as usize;
-            made.read_at(at, &mut buf[..len])?;
-        }
-    }
-    let content = 16 << 30;
-    for at in (content..made.len()).step_by(1 << 20).take(20) {
-        let len = (made.len() - at).min(buf.len() as u64) as usize;
-        let _ = made.read_at(at, &mut buf[..len]);
-    }
-    Ok(())
-}
-
-/// Reads the beginning, the end and some places of a file; huge sparse files are not read whole.
-fn read_file(image: &dyn Image, ino: Ino, size: u64) {
-    let mut buf = vec![0; 8192];
-    for offset in [0, size / 3, size.saturating_sub(100), size, u64::MAX] {
-        if let Ok(got) = image.read_at(ino, offset, &mut buf) {
-            let left = size.saturating_sub(offset);
-            assert_eq!(
-                got as u64,
-                left.min(buf.len() as u64),
-                "a short read at {offset} of {size}"
-            );
-        }
-    }
-    let mut covered = 0;
-    let told = image.extents(ino, 0, &mut |extent| {
-        assert_eq!(extent.offset, covered, "a gap between extents");
-        covered += extent.len;
-        ControlFlow::Continue(())
-    });
-    assert!(
-        told.is_err() || covered == size,
-        "extents cover {covered} of {size}"
-    );
 }
