@@ -93,6 +93,8 @@ fn images() -> Vec<Vec<u8>> {
         ("erofs", "lz4hc", 1 << 14),
         ("erofs", "none", 1 << 12),
         ("cramfs", "gzip", 1 << 12),
+        ("wim", "xpress", 1 << 15),
+        ("wim", "lzx", 1 << 15),
     ];
     let others = others.map(|(format, codec, block)| {
         made(&BuildRequest {
@@ -121,6 +123,9 @@ fn vectors() -> Vec<Vec<u8>> {
         "images/iso9660/zisofs-v2-susp-z2.img.gz",
         "images/cromfs/default.img",
         "images/cromfs/bsize-for.img",
+        "images/wim/lzms-solid.img",
+        "images/wim/solid-lzx.img",
+        "images/cloop/ext2-64k.img",
         "images/composefs/v1.img.gz",
         "images/erofs/ztailpacking.img.gz",
         "images/erofs/fragments.img.gz",
