@@ -83,6 +83,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("sinterfs-capi", &["sinterfs"]),
     ("sinterfs-python", &["sinterfs"]),
     ("xtask", &["sinterfs-tidy"]),
+    ("sinterfs-dist", &["xtask"]),
     ("sinterfs-tidy", &[]),
     // runs the built program, links none of it
     ("sinterfs-bench", &[]),

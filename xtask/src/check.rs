@@ -1,7 +1,7 @@
 //! `check`: everything that can be said of the code without running it.
 
 use crate::licences;
-use crate::run::{Outcome, cargo_with, root};
+use xtask::run::{Outcome, cargo_with, root};
 
 /// Checks formatting, lints, the house rules and licences.
 pub fn check() -> Outcome {

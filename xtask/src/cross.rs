@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::run::{Outcome, cargo, output, run};
+use xtask::run::{Outcome, cargo, output, run};
 
 /// An architecture as Rust, gcc and qemu name it.
 struct Target {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::run::{self, Outcome, output, run};
+use xtask::run::{self, Outcome, output, run};
 
 /// Builds an image of a directory, shows it, mounts it, compares every file, unmounts.
 pub fn demo(directory: Option<&str>) -> Outcome {

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** no choice of features warns: what cargo prints is a failure.
 
-use crate::run::{Outcome, cargo, cargo_with, output};
+use xtask::run::{Outcome, cargo, cargo_with, output};
 
 /// Features of `sinterfs` that are checked alone, besides none, and those that meet in the code.
 const LIBRARY: &[&str] = &[

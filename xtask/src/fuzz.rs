@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::run::{self, Outcome};
+use xtask::run::{self, Outcome};
 
 /// What makes libFuzzer see which branches an input takes, as cargo-fuzz asks for it.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

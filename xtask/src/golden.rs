@@ -2,7 +2,7 @@
 //!
 //! The tests in `crates/cli/tests/golden.rs` do the work; with `--bless` they record.
 
-use crate::run::{self, Outcome};
+use xtask::run::{self, Outcome};
 
 /// Runs the golden tests, recording what they see with `bless`.
 pub fn golden(bless: bool) -> Outcome {

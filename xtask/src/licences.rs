@@ -1,7 +1,7 @@
 //! Licences of every crate that is linked, against the allow list of deny.toml; its exceptions are
 //! tools of tests.
 
-use crate::run::{self, Outcome};
+use xtask::run::{self, Outcome};
 
 /// The systems that programs are made for, as in deny.toml: others link other crates.
 const PLATFORMS: [&str; 3] = [

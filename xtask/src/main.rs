@@ -12,17 +12,16 @@
 mod check;
 mod cross;
 mod demo;
-mod distribution;
 mod features;
 mod fuzz;
 mod golden;
 mod licences;
 mod publish;
-mod python;
-mod run;
 mod toolchains;
 
 use std::process::ExitCode;
+
+use xtask::{python, run};
 
 const HELP: &str = "\
 usage: cargo xtask VERB [ARGUMENTS]      (or ./x VERB, which installs what is missing first)
@@ -64,7 +63,11 @@ fn main() -> ExitCode {
             &["run", "--release", "--package", "sinterfs-bench", "--"],
             &rest,
         ),
-        "dist" => distribution::dist(&rest),
+        "dist" => run::cargo_with(
+            "dist",
+            &["run", "--quiet", "--package", "sinterfs-dist", "--"],
+            &rest,
+        ),
         "golden" => golden::golden(rest.iter().any(|arg| arg == "--bless")),
         "fuzz" => fuzz::fuzz(&rest),
         "help" | "--help" | "-h" => {

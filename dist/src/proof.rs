@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::library;
 use super::release::path_error;
-use crate::run::{self, Outcome};
+use xtask::run::{self, Outcome};
 
 /// A directory that is removed when it is dropped.
 struct TemporaryRoot(PathBuf);

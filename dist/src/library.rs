@@ -12,7 +12,7 @@ use super::binary;
 use super::debian::{self, Package};
 use super::release::{Release, path_error};
 use super::tree::{documentation, link, make_parent, put, text};
-use crate::run::{self, Outcome};
+use xtask::run::{self, Outcome};
 
 const DESCRIPTION: &str = "\
 reads file system images: DwarFS, SquashFS, EROFS, composefs

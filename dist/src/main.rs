@@ -6,6 +6,12 @@
 //! bytes; the program ran in an empty root and the package was installed: `proof` fails before
 //! SHA256SUMS is written.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a tool for the terminal"
+)]
+
 mod binary;
 mod changelog;
 mod debian;
@@ -16,11 +22,11 @@ mod release;
 mod tree;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
-use crate::python;
-use crate::run::{self, Outcome};
 use release::{Release, path_error};
+use xtask::python;
+use xtask::run::{self, Outcome};
 
 const HELP: &str = "\
 usage: cargo xtask dist [OPTIONS]
@@ -46,8 +52,19 @@ struct DistributionOptions {
     library: Option<PathBuf>,
 }
 
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match dist(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("dist: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Builds, packs and proves what is shipped.
-pub fn dist(args: &[String]) -> Outcome {
+fn dist(args: &[String]) -> Outcome {
     if args.iter().any(|arg| arg == "--help" || arg == "-h") {
         println!("{HELP}");
         return Ok(());

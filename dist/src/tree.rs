@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use super::changelog::changelog;
 use super::release::{Release, path_error};
-use crate::run::{self, Outcome};
+use xtask::run::{self, Outcome};
 
 /// Shells with completions, and where each looks for them.
 const SHELLS: [(&str, &str); 3] = [

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use super::release::{Release, path_error};
 use super::tree;
-use crate::run::{self, Outcome};
+use xtask::run::{self, Outcome};
 
 const DESCRIPTION: &str = "\
 read-only file system images: DwarFS, SquashFS, EROFS, composefs

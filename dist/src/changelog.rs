@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::release::Release;
-use crate::run;
+use xtask::run;
 
 /// Columns of a line.
 const WIDTH: usize = 78;

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::run;
+use xtask::run;
 
 /// Builds the program with a profile and returns its path.
 pub fn build(profile: &str) -> Result<PathBuf, String> {

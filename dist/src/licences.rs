@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::run;
+use xtask::run;
 
 /// Depth in a crate up to which licences of bundled C libraries are looked for.
 const DEPTH: usize = 3;
