@@ -22,8 +22,7 @@ pub fn expand(mut words: Vec<OsString>, program: &clap::Command) -> Result<Vec<O
         return Ok(words);
     }
     if first == "find" {
-        words.iter_mut().skip(2).for_each(double_dash);
-        return Ok(words);
+        return conditions_of_find(words);
     }
     let is_verb = first == "help" || program.find_subcommand(&first).is_some();
     if is_verb || is_option(&first) || !Path::new(&first).is_file() {
@@ -55,6 +54,24 @@ const OF_FIND: [&str; 12] = [
     "-gid",
     "-print0",
 ];
+
+/// Adds the second dash to the conditions of find(1). Fails if a size has no unit: find(1) counts
+/// blocks of 512 bytes then.
+fn conditions_of_find(mut words: Vec<OsString>) -> Result<Vec<OsString>> {
+    let size = words.iter().position(|word| word == "-size");
+    if let Some(size) = size
+        .and_then(|at| words.get(at + 1))
+        .and_then(|size| size.to_str())
+        && size.ends_with(|c: char| c.is_ascii_digit())
+    {
+        return Err(Error::invalid(format!(
+            "-size {size}: the unit is missing: {size}c for bytes, {size}k for KiB (find(1) counts \
+             blocks of 512 bytes without one)"
+        )));
+    }
+    words.iter_mut().skip(2).for_each(double_dash);
+    Ok(words)
+}
 
 /// Adds the second dash to a condition of find(1).
 fn double_dash(word: &mut OsString) {

@@ -30,10 +30,31 @@ pub struct FindOptions {
     pub uid: Option<u32>,
     /// The group.
     pub gid: Option<u32>,
-    /// Permission bits of which all must be set.
-    pub mode: Option<u16>,
+    /// The permission bits.
+    pub mode: Option<ModeBits>,
     /// The number of directories between the start and the deepest entries.
     pub max_depth: Option<usize>,
+}
+
+/// Which permission bits an entry has, as find(1) asks for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModeBits {
+    /// These and no others.
+    Exactly(u16),
+    /// All of these.
+    All(u16),
+    /// At least one of these; with 0, any.
+    Any(u16),
+}
+
+impl ModeBits {
+    fn allows(self, mode: u16) -> bool {
+        match self {
+            Self::Exactly(bits) => mode & 0o7777 == bits,
+            Self::All(bits) => mode & bits == bits,
+            Self::Any(bits) => bits == 0 || mode & bits != 0,
+        }
+    }
 }
 
 /// Shows the rows that meet all conditions, from a start on, which is shown as `path`.
@@ -90,7 +111,7 @@ impl FindOptions {
             && self.older.is_none_or(|time| modified <= time)
             && self.uid.is_none_or(|uid| row.uid == uid)
             && self.gid.is_none_or(|gid| row.gid == gid)
-            && self.mode.is_none_or(|bits| row.mode & bits == bits)
+            && self.mode.is_none_or(|bits| bits.allows(row.mode))
     }
 }
 

@@ -29,7 +29,7 @@ pub use cat::cat;
 pub use contents::{ContentReader, ContentsOptions, ContentsReport, OpenedContent, contents};
 pub use diff::{Change, DiffOptions, DiffReport, Difference, Field, Side, What, diff};
 pub use extract::{ExtractOptions, ExtractReport, Overwrite, extract};
-pub use find::{FindOptions, find};
+pub use find::{FindOptions, ModeBits, find};
 pub use glob::expand;
 pub use list::{ListOptions, Row, list, row};
 pub use resolve::{Follow, resolve};

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use sinterfs::model::Image;
-use sinterfs::ops::{FindOptions, Follow, Row, WalkStep, expand, find, resolve};
+use sinterfs::ops::{FindOptions, Follow, ModeBits, Row, WalkStep, expand, find, resolve};
 use sinterfs::{Error, FileType, Result};
 
 use crate::args::input::ImageArgs;
@@ -23,13 +23,14 @@ Examples:
       Find large files below a directory, and show their attributes.
   sinter find image.dwarfs --newer 2024-01-31 --name '*.conf'
       Find what was changed since a day.
-  sinter find image.dwarfs --perm 4000 --type f
+  sinter find image.dwarfs --perm -4000 --type f
       Find programs that run as their owner.
-  sinter find image.dwarfs --name '*.c' -0 | xargs -0 sinter cat image.dwarfs
+  sinter find image.dwarfs --name '*.c' -0 | xargs -0 sinter cat image.dwarfs --
       Print all files that match.
 
 All conditions must be met. Conditions may also have one dash, as those of find(1): -name, -iname, \
--path, -type, -size, -newer, -maxdepth, -perm, -uid, -gid, -print0.")]
+-path, -type, -size, -newer, -maxdepth, -perm, -uid, -gid, -print0. Sizes are bytes or have a \
+unit, and are not rounded up to it; -size with one dash needs a unit (c for bytes).")]
 pub struct Args {
     #[command(flatten)]
     image: ImageArgs,
@@ -57,7 +58,8 @@ pub struct Args {
     )]
     kinds: Vec<FileType>,
 
-    /// The size of files: +N at least, -N at most, N exactly; with k, m, g or t. Can be repeated.
+    /// The size of files: +N at least, -N at most, N exactly; with c (bytes), k, m, g or t. Can be
+    /// repeated.
     #[arg(
         short = 's',
         long,
@@ -84,9 +86,14 @@ pub struct Args {
     #[arg(long, value_name = "GID")]
     gid: Option<u32>,
 
-    /// All of these permission bits are set (octal).
-    #[arg(long, value_name = "MODE", value_parser = octal)]
-    perm: Option<u16>,
+    /// The permission bits, octal: MODE exactly these, -MODE all of these, /MODE one of these.
+    #[arg(
+        long,
+        value_name = "[-/]MODE",
+        value_parser = mode_bits,
+        allow_hyphen_values = true
+    )]
+    perm: Option<ModeBits>,
 
     /// The number of levels to descend below the start.
     #[arg(
@@ -188,21 +195,31 @@ fn kind(text: &str) -> std::result::Result<FileType, String> {
     })
 }
 
+/// Parses the size of a condition: `c` for bytes, too, as in find(1).
+fn size_of(text: &str) -> std::result::Result<u64, String> {
+    size::parse(text.strip_suffix('c').unwrap_or(text))
+}
+
 /// Parses a size with a sign to the least and the greatest size.
 fn bounds(text: &str) -> std::result::Result<(Option<u64>, Option<u64>), String> {
     if let Some(text) = text.strip_prefix('+') {
-        return Ok((Some(size::parse(text)?), None));
+        return Ok((Some(size_of(text)?), None));
     }
     if let Some(text) = text.strip_prefix('-') {
-        return Ok((None, Some(size::parse(text)?)));
+        return Ok((None, Some(size_of(text)?)));
     }
-    let size = size::parse(text)?;
+    let size = size_of(text)?;
     Ok((Some(size), Some(size)))
 }
 
-fn octal(text: &str) -> std::result::Result<u16, String> {
-    let bits = u16::from_str_radix(text.trim_start_matches(['-', '/']), 8);
-    bits.ok()
-        .filter(|bits| *bits <= 0o7777)
+fn mode_bits(text: &str) -> std::result::Result<ModeBits, String> {
+    let (form, digits): (fn(u16) -> ModeBits, _) = match text.as_bytes().first() {
+        Some(b'-') => (ModeBits::All, &text[1..]),
+        Some(b'/') => (ModeBits::Any, &text[1..]),
+        _ => (ModeBits::Exactly, text),
+    };
+    let bits = u16::from_str_radix(digits, 8).ok();
+    bits.filter(|bits| *bits <= 0o7777)
+        .map(form)
         .ok_or_else(|| format!("`{text}` is not an octal number up to 7777"))
 }
