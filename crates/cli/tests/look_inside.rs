@@ -81,7 +81,10 @@ fn find_as_find_does() {
             &["--older", "2009-01-01"],
             "! -newermt '2009-01-01 00:00 UTC'",
         ),
-        (&["-perm", "4000"], "-perm -4000"),
+        (&["-perm", "-4000"], "-perm -4000"),
+        (&["-perm", "644"], "-perm 644"),
+        (&["--perm", "/6001"], "-perm /6001"),
+        (&["-type", "f", "-size", "5000c"], "-type f -size 5000c"),
         (&["-maxdepth", "1"], "-maxdepth 1"),
         (&["-name", "etc/*/*.conf"], "-path './etc/*/*.conf'"),
         (&["-uid", "4242"], "-uid 4242"),
@@ -101,6 +104,8 @@ fn find_as_find_does() {
     assert_eq!(sorted(&below), sorted(&judge(&tree, "find etc -type f")));
     let wrong = ours(work.path(), &["find", images[0], "--newer", "yesterday"]);
     assert_eq!(wrong.status.code(), Some(2));
+    let blocks = ours(work.path(), &["find", images[0], "-size", "+10"]);
+    assert_eq!(blocks.status.code(), Some(2));
 }
 
 #[test]
@@ -165,6 +170,36 @@ fn grep_goes_on_behind_damage_and_says_so() {
     assert_eq!(output.status.code(), Some(3), "{told}");
     assert!(told.contains("usr/lib/five"), "{told}");
     assert!(!output.stdout.is_empty());
+}
+
+#[test]
+fn grep_goes_on_behind_a_line_that_is_too_long() {
+    let work = tempfile::tempdir().unwrap();
+    let tree = work.path().join("d");
+    fs::create_dir(&tree).unwrap();
+    fs::write(tree.join("a-long"), vec![b'x'; 65 << 20]).unwrap();
+    for i in 0..20 {
+        fs::write(tree.join(format!("b{i}")), format!("word {i}\n")).unwrap();
+    }
+    fs::write(tree.join("c\x1b[31m"), "word\n").unwrap();
+    build("dwarfs", &tree, &work.path().join("i.dwarfs"), &["-l1"]);
+    for jobs in ["-j1", "-j4"] {
+        let output = ours(work.path(), &["grep", jobs, "word", "i.dwarfs"]);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{told}");
+        assert!(
+            told.contains("a-long") && told.contains("a line of"),
+            "{told}"
+        );
+        let found = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(found.lines().count(), 21, "{found}");
+        assert!(found.contains("c\\x1b[31m:1:word"), "{found}");
+    }
+    let raw = ours(
+        work.path(),
+        &["grep", "-l", "-0", "-g", "c*", "word", "i.dwarfs"],
+    );
+    assert_eq!(raw.stdout, b"c\x1b[31m\0");
 }
 
 #[test]

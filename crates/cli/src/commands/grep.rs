@@ -24,6 +24,7 @@ use crate::args::run::JobsArgs;
 use crate::exit;
 use crate::progress::{Display, Show};
 use crate::rows::trimmed;
+use crate::{size, text};
 
 /// The longest line in bytes that is searched.
 const LONGEST_LINE: usize = 64 << 20;
@@ -123,6 +124,10 @@ pub struct Args {
     /// Treat binary files as text.
     #[arg(short = 'a', long)]
     text: bool,
+
+    /// Print unescaped names, each ended by NUL (for xargs -0).
+    #[arg(short = '0', long, conflicts_with = "json")]
+    null: bool,
 
     /// Print nothing; the exit code says whether something matched.
     #[arg(short, long)]
@@ -244,11 +249,7 @@ impl Search<'_> {
             found.clear();
         }
         self.print(index, found)?;
-        let failed = |error: std::io::Error| match error.downcast::<Error>() {
-            Ok(error) => error,
-            Err(error) => Error::io("cannot search the file", error),
-        };
-        if searched.map_err(failed)? {
+        if searched.map_err(not_searched)? {
             self.found.store(true, Ordering::Relaxed);
         }
         Ok(())
@@ -257,7 +258,13 @@ impl Search<'_> {
     /// Searches into a buffer; returns whether something matched.
     fn search(&self, file: OpenedContent<'_>, out: impl WriteColor) -> std::io::Result<bool> {
         let (args, matcher, reader) = (self.args, &self.matcher, file.reader);
-        let path = Path::new(OsStr::from_bytes(file.path));
+        let raw = Path::new(OsStr::from_bytes(file.path));
+        let escaped = text::name(file.path);
+        let path = match args.json || args.null {
+            true => raw,
+            false => Path::new(&escaped),
+        };
+        let terminator = args.null.then_some(0);
         let mut searcher = self.searcher();
         if args.json {
             let mut printer = JSONBuilder::new().build(out);
@@ -275,6 +282,7 @@ impl Search<'_> {
             let mut printer = SummaryBuilder::new()
                 .kind(kind)
                 .path(!args.no_filename || args.files_with_matches)
+                .path_terminator(terminator)
                 .color_specs(ColorSpecs::default_with_color())
                 .build(out);
             let mut sink = printer.sink_with_path(matcher, path);
@@ -283,6 +291,7 @@ impl Search<'_> {
         }
         let mut printer = StandardBuilder::new()
             .only_matching(args.only_matching)
+            .path_terminator(terminator)
             .color_specs(ColorSpecs::default_with_color())
             .build(out);
         match named {
@@ -332,5 +341,18 @@ impl Search<'_> {
                 written.map_err(|error| Error::io("cannot print the lines", error))?;
             }
         }
+    }
+}
+
+/// Returns the error of a search that failed: that of reading the image, or of a line that does not
+/// fit, which the system did not cause.
+fn not_searched(error: std::io::Error) -> Error {
+    match error.downcast::<Error>() {
+        Ok(error) => error,
+        Err(error) if error.raw_os_error().is_none() => {
+            let longest = size::human(LONGEST_LINE as u64);
+            Error::unsupported(format!("a line of more than {longest} is not searched"))
+        }
+        Err(error) => Error::io("cannot search the file", error),
     }
 }
