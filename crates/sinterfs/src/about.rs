@@ -5,8 +5,8 @@
 pub struct About {
     /// The name in running text.
     pub title: &'static str,
-    /// The codecs and their options.
-    pub codecs: &'static str,
+    /// The codecs, each a name with its options.
+    pub codecs: &'static [&'static str],
     /// What else to know before an image is built.
     pub notes: &'static str,
 }
@@ -24,8 +24,9 @@ pub struct FormatInfo {
     /// The codecs of the levels from 0 to 9, as in `0 none; 1 lz4; 2 to 9 zstd`; empty if all
     /// levels are the same.
     pub levels: String,
-    /// The codecs and their options, as the compression of a request spells them.
-    pub codecs: &'static str,
+    /// The codecs, each as the compression of a request spells it: a name, and its options in
+    /// brackets; what else to know of it is in round ones.
+    pub codecs: &'static [&'static str],
     /// What else to know before an image is built.
     pub notes: &'static str,
 }

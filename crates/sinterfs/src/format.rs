@@ -57,7 +57,7 @@ pub trait Format: Sync {
     fn about(&self) -> About {
         About {
             title: self.name(),
-            codecs: "",
+            codecs: &[],
             notes: "",
         }
     }

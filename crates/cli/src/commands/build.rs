@@ -83,7 +83,8 @@ time of creation, and no file gets a later time.";
 fn long_help() -> String {
     let mut text = HELP.to_owned();
     for format in sinterfs::build::formats() {
-        let known = [("levels ", &*format.levels), ("Codecs: ", format.codecs)];
+        let codecs = format.codecs.join(", ");
+        let known = [("levels ", &format.levels), ("Codecs: ", &codecs)];
         let known = known.into_iter().filter(|(_, about)| !about.is_empty());
         let known = known.map(|(what, about)| format!(" {what}{about}."));
         let notes = format.notes;

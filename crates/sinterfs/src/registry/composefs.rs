@@ -63,7 +63,7 @@ impl Format for ComposefsFormat {
     fn about(&self) -> About {
         About {
             title: "composefs",
-            codecs: "",
+            codecs: &[],
             notes: "The same images, and so the same digests, as mkcomposefs 1.0.8; hard links \
                     become separate files, as there. See docs/formats/composefs.md.",
         }

@@ -65,7 +65,7 @@ impl Format for CramfsFormat {
     fn about(&self) -> About {
         About {
             title: "CRAMFS",
-            codecs: "",
+            codecs: &[],
             notes: "",
         }
     }

@@ -92,13 +92,18 @@ impl Format for DwarfsFormat {
     fn about(&self) -> About {
         About {
             title: "DwarFS",
-            codecs: "none, zstd:level=1..22[:window=LOG][:long], \
-                     zstd:optimal[=1..3][:window=LOG], \
-                     lzma:level=0..9[:extreme][:dict=LOG][:binary=x86|arm|arm64|...], \
-                     lzma2:level=1..9[:dict=LOG][:lc=N][:lp=N][:pb=N]\
-                     [:binary=auto|x86|arm|arm64|...], lz4[:level=N], lz4hc:level=1..12, \
-                     brotli:quality=0..11[:lgwin=LOG]; for audio flac:level=0..8[:exhaustive], \
-                     for images ricepp[:block_size=1..512]",
+            codecs: &[
+                "none",
+                "zstd:level=1..22[:window=LOG][:long]",
+                "zstd:optimal[=1..3][:window=LOG]",
+                "lzma:level=0..9[:extreme][:dict=LOG][:binary=x86|arm|arm64|...]",
+                "lzma2:level=1..9[:dict=LOG][:lc=N][:lp=N][:pb=N][:binary=auto|x86|arm|arm64|...]",
+                "lz4[:level=N]",
+                "lz4hc:level=1..12",
+                "brotli:quality=0..11[:lgwin=LOG]",
+                "flac:level=0..8[:exhaustive] (audio)",
+                "ricepp[:block_size=1..512] (images)",
+            ],
             notes: "lzma is liblzma; lzma2 is an encoder of our own, which is faster and nearly as \
                     strong; its blocks of 64m at levels 8 and 9 read slowly. \
                     zstd:level is libzstd; zstd:optimal is an encoder of our own, as strong as \

@@ -106,8 +106,14 @@ impl Format for ErofsFormat {
     fn about(&self) -> About {
         About {
             title: "EROFS",
-            codecs: "none, lz4[:level=N], lz4hc[:level=1..12], lzma[:level=1..9], \
-                     deflate[:level=1..12], zstd[:level=N]",
+            codecs: &[
+                "none",
+                "lz4[:level=N]",
+                "lz4hc[:level=1..12]",
+                "lzma[:level=1..9]",
+                "deflate[:level=1..12]",
+                "zstd[:level=N]",
+            ],
             notes: "The block size is the decoded size of a compressed unit, 4k to 1m. Images need \
                     Linux 6.15 or newer; a target kernel restricts them to what older kernels \
                     support: lz4 and lz4hc in clusters of 4k from 5.4, of the block size from \

@@ -73,9 +73,15 @@ impl Format for SquashfsFormat {
     fn about(&self) -> About {
         About {
             title: "SquashFS",
-            codecs: "gzip[:level=1..12], lzo, lz4[:level=N], lz4hc[:level=1..12], \
-                     xz[:level=0..9][:extreme][:dict=SIZE][:bcj=x86,arm,...], zstd[:level=N], \
-                     lzma[:level=0..9][:dict=SIZE] (which no kernel reads)",
+            codecs: &[
+                "gzip[:level=1..12]",
+                "lzo",
+                "lz4[:level=N]",
+                "lz4hc[:level=1..12]",
+                "xz[:level=0..9][:extreme][:dict=SIZE][:bcj=x86,arm,...]",
+                "zstd[:level=N]",
+                "lzma[:level=0..9][:dict=SIZE] (which no kernel reads)",
+            ],
             notes: "The whole image has one codec. Blocks have 4k to 1m. docs/formats/squashfs.md \
                     lists the equivalents of the options of mksquashfs.",
         }

@@ -68,7 +68,7 @@ impl Format for WimFormat {
     fn about(&self) -> About {
         About {
             title: "WIM",
-            codecs: "none, xpress[:level=1..9], lzx[:level=1..9]",
+            codecs: &["none", "xpress[:level=1..9]", "lzx[:level=1..9]"],
             notes: "The block size is that of chunks: 4k to 64k with xpress, 32k to 2m with lzx. \
                     Programs of Windows read lzx with 32k only.",
         }
