@@ -10,7 +10,8 @@ use sinterfs_model::{Error, Kind};
 pub(crate) type Answer<T> = Result<T, Errno>;
 
 /// Returns the `errno` of an error. Errors of reading the image are always `EIO`: a program must
-/// not get that of the image file, for example of a full disk.
+/// not get that of the image file, for example of a full disk. That holds for an image that changed
+/// on its server, too: with `ESTALE` the kernel would look the path up again.
 pub(crate) fn errno(error: &Error) -> Errno {
     match error.kind() {
         Kind::NotFound => Errno::NOENT,
@@ -18,7 +19,7 @@ pub(crate) fn errno(error: &Error) -> Errno {
         Kind::Unsupported => Errno::OPNOTSUPP,
         Kind::Limit => Errno::OVERFLOW,
         Kind::Cancelled => Errno::INTR,
-        // `Corrupt`, `Io` and kinds that may be added
+        // `Corrupt`, `Io`, `Stale` and kinds that may be added
         _ => Errno::IO,
     }
 }
@@ -37,6 +38,7 @@ mod tests {
             (Kind::Invalid, Errno::INVAL),
             (Kind::Io, Errno::IO),
             (Kind::Cancelled, Errno::INTR),
+            (Kind::Stale, Errno::IO),
         ];
         for (kind, number) in table {
             assert_eq!(errno(&Error::new(kind, "x")), number, "{kind:?}");

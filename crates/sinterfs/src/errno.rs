@@ -14,6 +14,7 @@ pub fn errno(error: &Error) -> Errno {
         Kind::Unsupported => Errno::OPNOTSUPP,
         Kind::Limit => Errno::OVERFLOW,
         Kind::Cancelled => Errno::INTR,
+        Kind::Stale => Errno::STALE,
         Kind::Io => error
             .io_source()
             .and_then(std::io::Error::raw_os_error)
@@ -37,6 +38,7 @@ mod tests {
             (Kind::Invalid, Errno::INVAL),
             (Kind::Io, Errno::IO),
             (Kind::Cancelled, Errno::INTR),
+            (Kind::Stale, Errno::STALE),
         ];
         for (kind, number) in table {
             assert_eq!(errno(&Error::new(kind, "x")), number, "{kind:?}");
