@@ -44,7 +44,8 @@ pub(super) fn own_options(
     })
 }
 
-/// Adds the parts in a directory that were not given.
+/// Adds the parts in a directory that were not given; of two files with the same part, the one
+/// whose name comes first.
 fn add_parts(first: &WimHeader, dir: &Path, more: &mut Vec<Arc<dyn ReadAt>>) -> Result<()> {
     let mut known = vec![first.part];
     for source in &*more {
@@ -53,8 +54,11 @@ fn add_parts(first: &WimHeader, dir: &Path, more: &mut Vec<Arc<dyn ReadAt>>) -> 
         }
     }
     let io = |error| Error::io("cannot list the directory of the image", error).path(dir);
-    for entry in std::fs::read_dir(dir).map_err(io)?.take(LOOKED_AT) {
-        let path = entry.map_err(io)?.path();
+    let entries = std::fs::read_dir(dir).map_err(io)?.take(LOOKED_AT);
+    let paths = entries.map(|entry| Ok(entry.map_err(io)?.path()));
+    let mut paths: Vec<_> = paths.collect::<Result<_>>()?;
+    paths.sort();
+    for path in paths {
         let extension = path.extension().unwrap_or_default();
         let may_be_part = extension.eq_ignore_ascii_case("swm");
         if !may_be_part || !path.is_file() {
