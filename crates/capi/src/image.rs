@@ -4,6 +4,7 @@ use std::ffi::{CString, c_char, c_int};
 use std::fs::File;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs::Image;
@@ -112,13 +113,8 @@ pub unsafe extern "C" fn sinterfs_stat(
     path: *const c_char,
     attributes: *mut SinterfsAttributes,
 ) -> c_int {
-    guarded(-1, || {
-        // SAFETY: as the caller promises
-        let (image, path) = unsafe { (shared(image, "image")?, path_of(path)?) };
-        let metadata = image.image.metadata(path)?;
-        // SAFETY: as the caller promises
-        unsafe { answer(attributes, &metadata) }
-    })
+    // SAFETY: as the caller promises
+    unsafe { attributes_of(image, path, attributes, |image, path| image.metadata(path)) }
 }
 
 /// Gets the attributes of a path without following a final symlink. Returns 0 or -1.
@@ -131,13 +127,12 @@ pub unsafe extern "C" fn sinterfs_lstat(
     path: *const c_char,
     attributes: *mut SinterfsAttributes,
 ) -> c_int {
-    guarded(-1, || {
-        // SAFETY: as the caller promises
-        let (image, path) = unsafe { (shared(image, "image")?, path_of(path)?) };
-        let metadata = image.image.symlink_metadata(path)?;
-        // SAFETY: as the caller promises
-        unsafe { answer(attributes, &metadata) }
-    })
+    // SAFETY: as the caller promises
+    unsafe {
+        attributes_of(image, path, attributes, |image, path| {
+            image.symlink_metadata(path)
+        })
+    }
 }
 
 /// Copies the target of a symlink, without a NUL, and returns its length; with a size of 0 the
@@ -158,6 +153,25 @@ pub unsafe extern "C" fn sinterfs_readlink(
         let target = image.image.read_link(path)?;
         // SAFETY: as the caller promises
         unsafe { copied(target.as_os_str().as_bytes(), buffer.cast(), size) }
+    })
+}
+
+/// Writes the attributes that `get` returns for a path. Returns 0 or -1.
+///
+/// # Safety
+/// As `sinterfs_stat`.
+unsafe fn attributes_of(
+    image: *const SinterfsImage,
+    path: *const c_char,
+    attributes: *mut SinterfsAttributes,
+    get: impl FnOnce(&Image, &Path) -> sinterfs::Result<Metadata>,
+) -> c_int {
+    guarded(-1, || {
+        // SAFETY: as the caller promises
+        let (image, path) = unsafe { (shared(image, "image")?, path_of(path)?) };
+        let metadata = get(&image.image, path)?;
+        // SAFETY: as the caller promises
+        unsafe { answer(attributes, &metadata) }
     })
 }
 
