@@ -224,7 +224,10 @@ impl Progress {
                 return;
             }
             if self.asked.swap(false, Ordering::Relaxed) {
-                self.tell(&format!("sinter: {}", self.moment().line(WIDE, false)));
+                self.tell(&match self.form {
+                    ProgressForm::Json => self.moment().json(),
+                    _ => format!("sinter: {}", self.moment().line(WIDE, false)),
+                });
             }
             match self.form {
                 ProgressForm::Nothing => {}
