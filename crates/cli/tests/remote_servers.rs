@@ -167,7 +167,10 @@ fn tls_with_an_authority_of_its_own() {
             .unwrap();
         assert_eq!(refused.status.code(), Some(7), "{refused:?}");
         let words = String::from_utf8_lossy(&refused.stderr).into_owned();
-        let why = ["the connection is not trusted", "leads away from https"];
+        let why = [
+            "the connection is not trusted",
+            "redirects from https to http",
+        ];
         assert!(why.iter().any(|why| words.contains(why)), "{words}");
     }
 }

@@ -7,6 +7,8 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use sinterfs_block::checksum::sha256;
+use sinterfs_block::verity::hex;
 use sinterfs_model::{Error, Result};
 
 /// The schemes that are known.
@@ -16,6 +18,51 @@ const SCHEMES: [(&str, Scheme); 5] = [
     ("s3://", Scheme::S3),
     ("gs://", Scheme::Gcs),
     ("az://", Scheme::Azure),
+];
+
+/// Parameters that only prove who asks, in URLs that have a signature; the object does not depend
+/// on them. Those that begin with `X-Amz-` and `X-Goog-` are some more.
+const PROOFS: [&str; 21] = [
+    "AWSAccessKeyId",
+    "Expires",
+    "GoogleAccessId",
+    "Key-Pair-Id",
+    "Policy",
+    "Signature",
+    "se",
+    "si",
+    "sig",
+    "sip",
+    "ske",
+    "skoid",
+    "sks",
+    "skt",
+    "sktid",
+    "skv",
+    "sp",
+    "spr",
+    "sr",
+    "st",
+    "sv",
+];
+
+/// Parameters that are signatures.
+const SIGNATURES: [&str; 4] = ["Signature", "X-Amz-Signature", "X-Goog-Signature", "sig"];
+
+/// Variables that say which store a bucket is in.
+const ENDPOINTS: [(Scheme, &[&str]); 2] = [
+    (
+        Scheme::S3,
+        &["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"],
+    ),
+    (
+        Scheme::Azure,
+        &[
+            "AZURE_STORAGE_ENDPOINT",
+            "AZURE_ENDPOINT",
+            "AZURE_STORAGE_ACCOUNT_NAME",
+        ],
+    ),
 ];
 
 /// How an object is asked for.
@@ -71,6 +118,37 @@ impl Address {
             scheme,
             url: url.to_owned(),
         })
+    }
+
+    /// Returns the name under which the cache keeps the object: the URL as it may be shown, and a
+    /// digest of what else decides which object it is (the rest of the query, the store).
+    pub(crate) fn cache_name(&self) -> String {
+        let mut more = Vec::new();
+        if let Some((_, query)) = self.url.split_once('?') {
+            let query = query.split('#').next().unwrap_or_default();
+            let name = |parameter: &str| parameter.split('=').next().unwrap_or_default().to_owned();
+            let is_signed = query.split('&').any(|p| SIGNATURES.contains(&&*name(p)));
+            let is_proof = |name: &str| {
+                let of_cloud = ["X-Amz-", "X-Goog-"]
+                    .iter()
+                    .any(|begin| name.starts_with(begin));
+                of_cloud || PROOFS.contains(&name)
+            };
+            let decides = |parameter: &&str| !(is_signed && is_proof(&name(parameter)));
+            more.extend(query.split('&').filter(decides).map(str::to_owned));
+        }
+        let stores = ENDPOINTS
+            .iter()
+            .filter(|(scheme, _)| *scheme == self.scheme);
+        let variables = stores.flat_map(|(_, names)| *names);
+        more.extend(variables.filter_map(|name| std::env::var(name).ok()));
+        match more.is_empty() {
+            true => self.to_string(),
+            false => format!(
+                "{self} ({})",
+                &hex(&sha256(more.join("\n").as_bytes()))[..16]
+            ),
+        }
     }
 
     /// Returns the bucket (or the host) and the key of the object in it.
@@ -139,6 +217,23 @@ mod tests {
         for path in ["http:/h/x", "./http://h/x", "file", "ftp://h/x", ""] {
             assert!(!Address::is_url(Path::new(path)), "{path}");
         }
+    }
+
+    #[test]
+    fn the_cache_knows_objects_by_what_decides_them() {
+        let name = |url: &str| Address::parse(Path::new(url)).unwrap().cache_name();
+        assert_eq!(
+            name("https://h/a?X-Amz-Signature=S&X-Amz-Date=D"),
+            "https://h/a"
+        );
+        assert_eq!(name("https://h/a?sv=1&sp=r&sig=T"), "https://h/a");
+        assert_ne!(name("https://h/a?id=1"), name("https://h/a?id=2"));
+        assert_ne!(name("https://h/a?sp=1"), name("https://h/a?sp=2"));
+        assert_eq!(
+            name("https://h/a?versionId=1&X-Amz-Signature=S"),
+            name("https://h/a?versionId=1&X-Amz-Signature=T")
+        );
+        assert!(!name("https://h/a?id=SECRET").contains("SECRET"));
     }
 
     #[test]

@@ -65,7 +65,10 @@ impl Failure {
         }
         if let Some(what) = failed_on_the_way {
             if what == NOT_ALLOWED {
-                return Self::new(Cause::Final, "the server leads away from https");
+                return Self::new(
+                    Cause::Final,
+                    "the server redirects from https to http, which is refused",
+                );
             }
             return Self::temporary(without_queries(&what));
         }

@@ -109,7 +109,7 @@ impl Fetcher {
             Urgency::Now => None,
         };
         let _one = self.all.acquire().await.ok();
-        // who names a wrong host does not wait for long
+        // a mistyped host should fail soon
         let patience = match self.version.get() {
             Some(_) => self.deadline,
             None => self.deadline / 3,

@@ -57,7 +57,7 @@ impl Remote {
             Some((opened, options))
         });
         let offline = options.offline;
-        let url = address.to_string();
+        let url = address.cache_name();
         let mut lock = None;
         let found = match &cache {
             Some((directory, _)) => match directory.known(&url, !offline) {
@@ -100,7 +100,7 @@ impl Remote {
             // a note that is missing costs a request
             let _ = directory.note(&url, &version);
         }
-        // who waited finds the version and these bytes
+        // processes that waited now find both in the cache
         drop(lock);
         Ok(Self {
             address: address.clone(),

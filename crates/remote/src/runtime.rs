@@ -17,7 +17,7 @@ const THREADS: usize = 2;
 pub(crate) fn handle() -> Result<&'static Handle> {
     static RUNTIME: OnceLock<std::io::Result<Runtime>> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {
-        // an error says that another part of the process chose one already: as good
+        // fails only if a provider is already installed, which will do
         let _ = rustls::crypto::ring::default_provider().install_default();
         Builder::new_multi_thread()
             .worker_threads(THREADS)

@@ -25,7 +25,7 @@ use crate::runtime;
 const MOST_AHEAD: usize = 512;
 
 /// How long another process may take to fetch a leaf before this one fetches it, too.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The first and the longest time between two looks at what another process fetches.
 const FIRST_LOOK: Duration = Duration::from_millis(2);

@@ -175,8 +175,11 @@ fn serve(stream: &TcpStream, state: &ServerState) {
         if input.read_exact(&mut body).is_err() {
             return;
         }
-        let plain = path.split('?').next().unwrap().to_owned();
-        let file = state.files.lock().unwrap().get(&plain).cloned();
+        let plain = path.split('?').next().unwrap();
+        let file = {
+            let files = state.files.lock().unwrap();
+            files.get(&path).or_else(|| files.get(plain)).cloned()
+        };
         let total = file.as_ref().map_or(0, |(content, _)| content.len() as u64);
         let range = header("range").and_then(|value| parse_range(value, total));
         let request = {

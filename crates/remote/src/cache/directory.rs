@@ -3,6 +3,10 @@
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::fs::FlockOperation;
 
 use serde_json::{Value, json};
 use sinterfs_block::checksum::sha256;
@@ -10,14 +14,18 @@ use sinterfs_block::verity::hex;
 use sinterfs_model::{Error, Result};
 
 use crate::fetch::ObjectVersion;
+use crate::shared::PATIENCE;
 
 /// The version of the layout.
 const LAYOUT: &str = "v1";
 
+/// How often a lock that somebody else holds is tried.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
 /// The longest file that describes an object.
 const LONGEST: u64 = 64 << 10;
 
-/// A cache's directory, of which is known that nobody else may write there.
+/// A cache directory that only its owner can write to.
 #[derive(Debug, Clone)]
 pub(crate) struct CacheDirectory {
     pub(crate) root: PathBuf,
@@ -69,7 +77,8 @@ impl CacheDirectory {
     }
 
     /// Returns the version that a URL had last. If there is none, the first process that asks gets
-    /// the lock, and all others wait for it, so that one alone asks the server.
+    /// the lock, and all others wait for it, so that one alone asks the server; one that is stopped
+    /// is waited for as long as for a leaf.
     pub(crate) fn known(&self, url: &str, may_wait: bool) -> Known {
         let path = self.by_url(url);
         if let Some(version) = read_version(&path) {
@@ -83,8 +92,7 @@ impl CacheDirectory {
         let Ok(lock) = lock else {
             return Known::Nothing(None);
         };
-        if may_wait && rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).is_err()
-        {
+        if may_wait && !locked(&lock) {
             return Known::Nothing(None);
         }
         match read_version(&path) {
@@ -97,6 +105,20 @@ impl CacheDirectory {
     pub(crate) fn note(&self, url: &str, version: &ObjectVersion) -> Result<()> {
         let about = describe(url, version);
         write_whole(&self.by_url(url), &about)
+    }
+}
+
+/// Locks a file, waiting for a while; returns whether that succeeded.
+fn locked(file: &File) -> bool {
+    let begin = Instant::now();
+    loop {
+        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return true,
+            Err(rustix::io::Errno::WOULDBLOCK) if begin.elapsed() < PATIENCE => {
+                std::thread::sleep(LOOK_AGAIN);
+            }
+            Err(_) => return false,
+        }
     }
 }
 
@@ -124,7 +146,14 @@ fn read_version(path: &Path) -> Option<ObjectVersion> {
 
 /// Replaces a file by one with this content, so that no reader sees a half.
 pub(crate) fn write_whole(path: &Path, content: &str) -> Result<()> {
-    let temporary = path.with_extension(format!("new-{}", std::process::id()));
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
+    // processes in containers may have the same number
+    let moment = std::time::UNIX_EPOCH
+        .elapsed()
+        .map_or(0, |time| time.as_nanos());
+    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+    let process = std::process::id();
+    let temporary = path.with_extension(format!("new-{process}-{number}-{moment:x}"));
     let written = std::fs::write(&temporary, content);
     let renamed = written.and_then(|()| std::fs::rename(&temporary, path));
     renamed.map_err(|error| {
