@@ -277,3 +277,95 @@ fn the_cache_is_bounded() {
     assert!(cleared.status.success(), "{cleared:?}");
     assert_eq!(scene.cache_verb(&["ls"]).stdout, b"");
 }
+
+#[test]
+fn a_query_that_decides_is_part_of_the_name() {
+    let scene = Scene::new();
+    let mut images = Vec::new();
+    for number in ["1", "2"] {
+        let tree = scene.dir.path().join(number);
+        std::fs::create_dir(&tree).unwrap();
+        std::fs::write(tree.join(number), number).unwrap();
+        let image = build(
+            "squashfs",
+            &tree,
+            &scene.dir.path().join("some"),
+            &["--force"],
+        );
+        let path = format!("/get?id={number}");
+        scene.server.put(&path, image, "\"x\"");
+        images.push(scene.server.url(&path));
+    }
+    for more in [&[][..], &["--offline"]] {
+        for (url, name) in images.iter().zip(["1\n", "2\n"]) {
+            let mut command = sinter();
+            command.args(["ls", url, "--cache"]).arg(scene.cache());
+            let output = command.args(more).output().unwrap();
+            assert_eq!(String::from_utf8_lossy(&output.stdout), name, "{output:?}");
+        }
+    }
+    let listed = String::from_utf8(scene.cache_verb(&["ls"]).stdout).unwrap();
+    assert!(!listed.contains("id="), "{listed}");
+}
+
+#[test]
+fn archives_and_comparisons_use_the_cache() {
+    let scene = Scene::new();
+    let tar = scene.dir.path().join("t.tar");
+    support::shell(scene.dir.path(), "tar cf t.tar tree");
+    scene
+        .server
+        .put("/t.tar", std::fs::read(&tar).unwrap(), "\"t\"");
+    let (tar, image) = (scene.server.url("/t.tar"), scene.server.url("/image"));
+    let run = |words: &[&str]| {
+        let mut command = sinter();
+        command.args(words).arg("--cache").arg(scene.cache());
+        command.current_dir(scene.dir.path()).output().unwrap()
+    };
+    for url in [&tar, &image] {
+        assert!(scene.cache_verb(&["warm", url]).status.success());
+    }
+    scene.server.take();
+    let both: [&[&str]; 4] = [
+        &["convert", "--offline", &tar, "-o", "a.squashfs"],
+        &["build", "--offline", &tar, "-o", "b.squashfs"],
+        &[
+            "merge",
+            "--offline",
+            "--overlay",
+            &tar,
+            &image,
+            "-o",
+            "c.squashfs",
+        ],
+        &["diff", "--offline", &image, "tree"],
+    ];
+    for words in both {
+        let output = run(words);
+        assert!(output.status.success(), "{words:?}: {output:?}");
+    }
+    assert_eq!(scene.server.take().len(), 0);
+}
+
+#[test]
+fn a_process_that_is_stopped_holds_nobody_up() {
+    let scene = Scene::new();
+    scene.read(&[]);
+    let by_url = scene.cache().join("v1/by-url");
+    let note = std::fs::read_dir(&by_url).unwrap().find_map(|entry| {
+        let path = entry.unwrap().path();
+        path.extension().is_none().then_some(path)
+    });
+    let note = note.unwrap();
+    std::fs::remove_file(&note).unwrap();
+    let lock = std::fs::File::options();
+    let lock = lock
+        .clone()
+        .append(true)
+        .open(note.with_extension("lock"))
+        .unwrap();
+    lock.lock().unwrap();
+    // a read that waited for the lock for ever would never end
+    scene.read(&[]);
+    drop(lock);
+}

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use sinterfs::verify::{Anchor, Root, Trust};
 use sinterfs::{Image, OpenOptions, Result};
 
-#[cfg(feature = "remote")]
 use crate::args::remote::RemoteArgs;
 use crate::{size, text};
 
@@ -48,9 +47,8 @@ pub struct ImageArgs {
     #[command(flatten)]
     trust: ProofArgs,
 
-    #[cfg(feature = "remote")]
     #[command(flatten)]
-    remote: RemoteArgs,
+    pub remote: RemoteArgs,
 }
 
 /// How the integrity of the image is proved.
@@ -128,9 +126,7 @@ impl ImageArgs {
             image: self.image_in_file.clone(),
             objects: self.objects.clone(),
             trust: self.trust.trust().map(Box::new),
-            #[cfg(feature = "remote")]
-            remote: self.remote.options(),
-            ..OpenOptions::default()
+            ..self.remote.open_options()
         }
     }
 }

@@ -10,6 +10,9 @@ pub mod input;
 pub mod pack;
 #[cfg(feature = "remote")]
 pub mod remote;
+#[cfg(not(feature = "remote"))]
+#[path = "no_remote.rs"]
+pub mod remote;
 pub mod report;
 pub mod run;
 pub mod stats;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use sinterfs::cache::CacheOptions;
-use sinterfs::{Error, RemoteOptions};
+use sinterfs::{Error, OpenOptions, RemoteOptions};
 
 use crate::{size, text};
 
@@ -36,6 +36,14 @@ pub struct RemoteArgs {
 }
 
 impl RemoteArgs {
+    /// Returns the default options for opening images, with those for remote ones.
+    pub fn open_options(&self) -> OpenOptions {
+        OpenOptions {
+            remote: self.options(),
+            ..OpenOptions::default()
+        }
+    }
+
     /// Returns the options for remote images.
     pub fn options(&self) -> RemoteOptions {
         let directory = directory(self.cache.as_ref());

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use sinterfs::build::{Input, Layering, ManifestOptions, Whiteouts};
-use sinterfs::{Error, OpenOptions, Result};
+use sinterfs::{Error, Result};
 
 use super::make_image::MakeImageArgs;
+use crate::args::remote::RemoteArgs;
 
 /// The text of `sinter build --help` after the flags.
 const HELP: &str = "\
@@ -162,6 +163,9 @@ pub struct Args {
     one_file_system: bool,
 
     #[command(flatten)]
+    remote: RemoteArgs,
+
+    #[command(flatten)]
     make: MakeImageArgs,
 }
 
@@ -188,6 +192,7 @@ impl From<WhiteoutsArg> for Whiteouts {
 
 /// Builds the image.
 pub fn run(args: Args) -> Result<ExitCode> {
+    let open = args.remote.open_options();
     let input = match (args.from_dump, &*args.sources, args.whiteouts) {
         (Some(path), ..) => Input::Dump {
             path,
@@ -195,7 +200,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         },
         (None, [], _) => return Err(Error::invalid("no source was given")),
         (None, [source], None) if args.platform.is_none() && !args.layers => {
-            Input::of(source, &OpenOptions::default())?
+            Input::of(source, &open)?
         }
         (None, _, whiteouts) => {
             let layering = Layering {
@@ -207,6 +212,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
     };
     args.make.run(input, |request| {
+        request.open = open;
         request.one_file_system = args.one_file_system;
         request.manifest = ManifestOptions {
             root: args.manifest_root,

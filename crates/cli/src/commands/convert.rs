@@ -41,10 +41,11 @@ pub struct Args {
 /// Converts.
 pub fn run(args: Args) -> Result<ExitCode> {
     let options = args.image.options();
+    let open = args.image.remote.open_options();
     let input = match Input::of(&args.image.image, &options)? {
         // a directory cannot be converted: opening it as an image fails with a message
         Input::Directory(path) => Input::Image { path, options },
         input => input,
     };
-    args.make.run(input, |_| ())
+    args.make.run(input, |request| request.open = open)
 }

@@ -9,6 +9,7 @@ use sinterfs::ops::{Change, DiffOptions, DiffReport, Difference, Field, What};
 use sinterfs::verify::{Root, Trust};
 use sinterfs::{OpenOptions, Result};
 
+use crate::args::remote::RemoteArgs;
 use crate::args::run::{JobsArgs, VerbosityArgs};
 use crate::progress::Display;
 use crate::{exit, size, text};
@@ -65,6 +66,9 @@ pub struct Args {
     digest_new: Option<Root>,
 
     #[command(flatten)]
+    remote: RemoteArgs,
+
+    #[command(flatten)]
     jobs: JobsArgs,
 
     #[command(flatten)]
@@ -78,7 +82,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         cache_bytes: args.cache_size,
         objects: args.objects.clone(),
         trust: digest.map(Trust::of).map(Box::new),
-        ..OpenOptions::default()
+        ..args.remote.open_options()
     };
     let open = [open(args.digest_old), open(args.digest_new)];
     let options = DiffOptions {

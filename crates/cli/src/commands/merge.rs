@@ -10,6 +10,7 @@ use sinterfs::build::{Input, MergePart};
 use sinterfs::{Error, Result};
 
 use super::make_image::MakeImageArgs;
+use crate::args::remote::RemoteArgs;
 use crate::size::parse as size;
 
 /// Combine several images, archives and directories into one image.
@@ -50,6 +51,9 @@ pub struct Args {
     cache_size: u64,
 
     #[command(flatten)]
+    remote: RemoteArgs,
+
+    #[command(flatten)]
     make: MakeImageArgs,
 }
 
@@ -60,7 +64,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
         layers: None,
         cache_bytes: args.cache_size,
     };
-    args.make.run(input, |_| ())
+    let open = args.remote.open_options();
+    args.make.run(input, |request| request.open = open)
 }
 
 /// Returns the sources with their paths in the image; fails if two have the same path.

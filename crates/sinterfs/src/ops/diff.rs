@@ -29,9 +29,10 @@ pub fn diff(
 ) -> Result<DiffReport> {
     let [open_old, open_new] = open;
     let inputs = [Input::of(old, open_old)?, Input::of(new, open_new)?];
-    let [old, new] = [&inputs[0], &inputs[1]].map(|input| {
+    let [old, new] = [(&inputs[0], open_old), (&inputs[1], open_new)].map(|(input, open)| {
         open_input(&Request {
             input,
+            open,
             edits: Edits::default(),
             directory: directory::Options {
                 threads: options.threads,

@@ -8,7 +8,6 @@ use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::{Edits, directory};
 
 use crate::open::open_with;
-use crate::open_options::OpenOptions;
 use crate::registry;
 use crate::write::base::OpenBase;
 use crate::write::filters;
@@ -42,6 +41,7 @@ fn prepare(request: &BuildRequest) -> Result<Prepared> {
     let directory = directory_options(request)?;
     let input = open_input(&Request {
         input: &request.input,
+        open: &request.open,
         edits: edits(request, &directory)?,
         directory,
         manifest: request.manifest.clone(),
@@ -84,7 +84,7 @@ fn open_base(request: &BuildRequest) -> Result<Option<OpenBase>> {
             format!("{option} and {base} exclude each other: content stays where the base has it");
         return Err(Error::invalid(what).about([option, base]));
     }
-    let opened = open_with(path, &OpenOptions::default())?;
+    let opened = open_with(path, &request.open)?;
     Ok(Some(OpenBase::new(opened, path.clone())))
 }
 

@@ -7,6 +7,7 @@ use sinterfs_model::TailPlacement;
 use sinterfs_pipeline::source::XattrFilter;
 use sinterfs_pipeline::{Categorizers, Order, ReadCost};
 
+use crate::open_options::OpenOptions;
 use crate::write::attributes::AttributeChanges;
 use crate::write::filters::Filter;
 use crate::write::input::kinds::{Input, ManifestOptions};
@@ -48,6 +49,9 @@ impl Destination {
 pub struct BuildRequest {
     /// The input.
     pub input: Input,
+    /// How what the build reads besides an image of its own is opened: merged images, a base,
+    /// archives on servers.
+    pub open: OpenOptions,
     /// Where the image goes.
     pub destination: Destination,
     /// A separate file for all content.
@@ -145,6 +149,7 @@ impl BuildRequest {
     pub fn from_input(input: Input) -> Self {
         Self {
             input,
+            open: OpenOptions::default(),
             destination: Destination::Stdout,
             blob_device: None,
             header: None,

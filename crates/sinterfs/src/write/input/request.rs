@@ -17,6 +17,8 @@ use crate::place;
 /// The options of opening an input.
 pub(crate) struct Request<'a> {
     pub(crate) input: &'a Input,
+    /// How images of several, and archives on servers, are opened.
+    pub(crate) open: &'a OpenOptions,
     /// The options of directories; exclusions apply to archives, too.
     pub(crate) directory: directory::Options,
     /// Where content is that lists name.
@@ -38,7 +40,7 @@ impl Request<'_> {
         let archive = if path.as_os_str() == "-" {
             Archive::stdin(options)
         } else if place::is_url(path) {
-            let source = place::source(path, &OpenOptions::default())?;
+            let source = place::source(path, self.open)?;
             let stream = Box::new(SequentialReader::new(source));
             Archive::of_stream(stream, place::shown(path), options)
         } else {

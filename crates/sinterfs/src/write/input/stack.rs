@@ -18,7 +18,7 @@ use super::kinds::{Layering, MergePart, Whiteouts};
 use super::oci;
 use super::request::Request;
 use crate::open::open_cached;
-use crate::open_options::{OpenOptions, shared_cache};
+use crate::open_options::shared_cache;
 use crate::place;
 
 /// Sources so far.
@@ -55,8 +55,8 @@ impl<'a> Stack<'a> {
 
     /// Adds the tree of a path.
     pub(super) fn add(&mut self, part: &MergePart) -> Result<()> {
-        let options = OpenOptions::default();
-        let what = What::of(&part.path, &options)?;
+        let options = self.request.open;
+        let what = What::of(&part.path, options)?;
         self.has_layout |= what == What::Layout;
         let source: Box<dyn Source> = match (what, self.layers) {
             (What::Layout, Some(layers)) => return self.layout(part, layers),
@@ -80,7 +80,7 @@ impl<'a> Stack<'a> {
                 Box::new(manifest)
             }
             (What::Image, _) => {
-                let opened = open_cached(&part.path, &options, &self.images.cache)?;
+                let opened = open_cached(&part.path, options, &self.images.cache)?;
                 Box::new(self.images.add(&opened, &part.path)?)
             }
         };
