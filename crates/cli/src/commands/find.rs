@@ -25,7 +25,7 @@ Examples:
       Find what was changed since a day.
   sinter find image.dwarfs --perm -4000 --type f
       Find programs that run as their owner.
-  sinter find image.dwarfs --name '*.c' -0 | xargs -0 sinter cat image.dwarfs --
+  sinter find i.dwarfs --name '*.c' -0 | xargs -0 sinter cat i.dwarfs --
       Print all files that match.
 
 All conditions must be met. Conditions may also have one dash, as those of find(1): -name, -iname, \
