@@ -15,7 +15,7 @@ use super::tree::{documentation, link, make_parent, put, text};
 use xtask::run::{self, Outcome};
 
 const DESCRIPTION: &str = "\
-reads file system images: DwarFS, SquashFS, EROFS, composefs
+reads file system images: DwarFS, SquashFS, EROFS, ISO 9660, WIM
  A library for programs in C and other languages that opens read-only file
  system images, lists them and reads their files, without mounting them.";
 

@@ -1,4 +1,4 @@
-/* sinterfs.h: reading DwarFS, SquashFS, EROFS, composefs, CRAMFS and romfs images.
+/* sinterfs.h: reading images of DwarFS, SquashFS, EROFS, composefs and other formats.
  *
  * Made by cbindgen from crates/capi; changes are made there.
  *
@@ -223,7 +223,7 @@ struct sinterfs_list *sinterfs_list_directory(const struct sinterfs_image *image
 
 // Lists everything below a directory: a directory before its entries, these in bytewise order of
 // their names. Symlinks are not followed. A directory that cannot be read is a failure of
-// `sinterfs_next`, after which the list goes on behind it. Returns NULL on failure.
+// `sinterfs_next`; the next call continues after it. Returns NULL on failure.
 //
 // # Safety
 // `image` is open; `path` ends with NUL.
@@ -255,8 +255,8 @@ int sinterfs_skip_directory(struct sinterfs_list *list);
 // `list` is NULL or from `sinterfs_list_directory` or `sinterfs_walk`, and was not closed.
 void sinterfs_close_list(struct sinterfs_list *list);
 
-// Copies the full names of the extended attributes of a path, each with a NUL behind it, sorted,
-// and returns how many bytes they are; with a size of 0 the count alone. A final symlink is not
+// Copies the full names of the extended attributes of a path, each terminated by NUL, sorted, and
+// returns how many bytes they are; with a size of 0 the count alone. A final symlink is not
 // followed. Returns -1 on failure, with ERANGE if they do not fit.
 //
 // # Safety

@@ -104,7 +104,8 @@ pub unsafe fn path<'a>(text: *const c_char) -> Outcome<&'a Path> {
     Ok(Path::new(OsStr::from_bytes(bytes)))
 }
 
-/// Returns the buffer of a caller; with a size of 0 the pointer may be null.
+/// Returns the buffer of a caller, filled with zeros, since a slice has initialized bytes and memory
+/// that a program just allocated has none; with a size of 0 the pointer may be null.
 ///
 /// # Safety
 /// `to` is valid for writing `size` bytes during `'a`, and nothing else uses them meanwhile.
@@ -117,7 +118,10 @@ pub unsafe fn buffer<'a>(to: *mut u8, size: usize) -> Outcome<&'a mut [u8]> {
             "more bytes than a buffer can have",
         )),
         // SAFETY: as the caller promises; it holds at most `isize::MAX` bytes
-        _ => Ok(unsafe { std::slice::from_raw_parts_mut(to, size) }),
+        _ => Ok(unsafe {
+            std::ptr::write_bytes(to, 0, size);
+            std::slice::from_raw_parts_mut(to, size)
+        }),
     }
 }
 
@@ -128,13 +132,15 @@ pub unsafe fn buffer<'a>(to: *mut u8, size: usize) -> Outcome<&'a mut [u8]> {
 /// As [`buffer`].
 pub unsafe fn copied(value: &[u8], to: *mut u8, size: usize) -> Outcome<i64> {
     if size > 0 {
-        // SAFETY: as the caller promises
-        let buffer = unsafe { buffer(to, size) }?;
-        let Some(room) = buffer.get_mut(..value.len()) else {
+        if to.is_null() {
+            return Err(null("buffer"));
+        }
+        if value.len() > size {
             let what = format!("{} bytes do not fit into {size}", value.len());
             return Err(Failure::new(Errno::RANGE, what));
-        };
-        room.copy_from_slice(value);
+        }
+        // SAFETY: as the caller promises; a value of ours is not in the caller's buffer
+        unsafe { std::ptr::copy_nonoverlapping(value.as_ptr(), to, value.len()) };
     }
     i64::try_from(value.len()).map_err(|_| Failure::new(Errno::OVERFLOW, "a length"))
 }

@@ -51,7 +51,8 @@ pub fn keep(failure: &Failure) {
 /// does not change it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sinterfs_last_errno() -> c_int {
-    LAST.with(|last| last.borrow().0)
+    // a destructor that runs while the thread ends may ask when the value is gone
+    LAST.try_with(|last| last.borrow().0).unwrap_or_default()
 }
 
 /// Returns the message of the last failure of a function in this thread, with the place of damage
@@ -60,5 +61,6 @@ pub extern "C" fn sinterfs_last_errno() -> c_int {
 /// It is valid until the next function of this library fails in this thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn sinterfs_last_message() -> *const c_char {
-    LAST.with(|last| last.borrow().1.as_ptr())
+    LAST.try_with(|last| last.borrow().1.as_ptr())
+        .unwrap_or(c"".as_ptr())
 }

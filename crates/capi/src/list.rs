@@ -61,7 +61,7 @@ pub unsafe extern "C" fn sinterfs_list_directory(
 
 /// Lists everything below a directory: a directory before its entries, these in bytewise order of
 /// their names. Symlinks are not followed. A directory that cannot be read is a failure of
-/// `sinterfs_next`, after which the list goes on behind it. Returns NULL on failure.
+/// `sinterfs_next`; the next call continues after it. Returns NULL on failure.
 ///
 /// # Safety
 /// `image` is open; `path` ends with NUL.

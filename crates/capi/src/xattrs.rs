@@ -9,8 +9,8 @@ use crate::boundary::{bytes, copied, guarded, path as path_of, shared};
 use crate::failure::Failure;
 use crate::image::SinterfsImage;
 
-/// Copies the full names of the extended attributes of a path, each with a NUL behind it, sorted,
-/// and returns how many bytes they are; with a size of 0 the count alone. A final symlink is not
+/// Copies the full names of the extended attributes of a path, each terminated by NUL, sorted, and
+/// returns how many bytes they are; with a size of 0 the count alone. A final symlink is not
 /// followed. Returns -1 on failure, with ERANGE if they do not fit.
 ///
 /// # Safety
