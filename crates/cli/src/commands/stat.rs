@@ -49,7 +49,7 @@ struct Extents {
     holes: u64,
     hole_bytes: u64,
     blocks: BTreeSet<u64>,
-    /// Whether the image has the content itself.
+    /// Whether the content is outside the image.
     outside: bool,
 }
 

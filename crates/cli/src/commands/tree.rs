@@ -61,7 +61,7 @@ pub struct Args {
     help: Option<bool>,
 }
 
-/// Drawn of what was drawn.
+/// How many entries were drawn.
 #[derive(Default)]
 struct Drawn {
     directories: u64,
