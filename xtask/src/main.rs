@@ -39,8 +39,8 @@ usage: cargo xtask VERB [ARGUMENTS]      (or ./x VERB, which installs what is mi
   bench [SET...]      what ours and the peers at hand take, in turn (bench --help)
   dist [OPTIONS]      the static program and the .deb, tried out (dist --help)
   golden [--bless]    compare (or record) digests and dumps of images of a fixed tree
-  fuzz [TARGET] [SECONDS]   mutate images and read them (default: 60 seconds); with a target of fuzz/,
-                      led by coverage
+  fuzz [TARGET] [SECONDS]   mutate images and read them (default: 60 seconds); with a target of
+                      fuzz/, led by coverage
 ";
 
 fn main() -> ExitCode {

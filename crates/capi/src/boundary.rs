@@ -104,8 +104,8 @@ pub unsafe fn path<'a>(text: *const c_char) -> Outcome<&'a Path> {
     Ok(Path::new(OsStr::from_bytes(bytes)))
 }
 
-/// Returns the buffer of a caller, filled with zeros, since a slice has initialized bytes and memory
-/// that a program just allocated has none; with a size of 0 the pointer may be null.
+/// Returns the buffer of a caller, filled with zeros, since a slice has initialized bytes and
+/// memory that a program just allocated has none; with a size of 0 the pointer may be null.
 ///
 /// # Safety
 /// `to` is valid for writing `size` bytes during `'a`, and nothing else uses them meanwhile.

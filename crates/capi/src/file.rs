@@ -14,6 +14,13 @@ use crate::image::{SinterfsImage, answer};
 #[derive(Debug)]
 pub struct SinterfsFile(File);
 
+/// Images and files may be used by many threads: it would not compile otherwise.
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<SinterfsImage>();
+    is_shared::<SinterfsFile>();
+};
+
 /// Opens a regular file of an image; symlinks are followed, inside the image only. Returns NULL on
 /// failure, with EISDIR for a directory and EINVAL for another type.
 ///

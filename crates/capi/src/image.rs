@@ -23,13 +23,6 @@ pub struct SinterfsImage {
     format: CString,
 }
 
-/// Images and files may be used by many threads: it would not compile otherwise.
-const _: () = {
-    const fn is_shared<T: Send + Sync>() {}
-    is_shared::<SinterfsImage>();
-    is_shared::<crate::file::SinterfsFile>();
-};
-
 impl SinterfsImage {
     fn new(image: Image) -> Outcome<*mut Self> {
         let format = CString::new(image.format()).unwrap_or_default();

@@ -286,12 +286,7 @@ fn a_query_that_decides_is_part_of_the_name() {
         let tree = scene.dir.path().join(number);
         std::fs::create_dir(&tree).unwrap();
         std::fs::write(tree.join(number), number).unwrap();
-        let image = build(
-            "squashfs",
-            &tree,
-            &scene.dir.path().join("some"),
-            &["--force"],
-        );
+        let image = build("squashfs", &tree, &scene.dir.path().join("some"), &[]);
         let path = format!("/get?id={number}");
         scene.server.put(&path, image, "\"x\"");
         images.push(scene.server.url(&path));

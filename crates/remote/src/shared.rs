@@ -12,7 +12,7 @@ use std::time::Duration;
 use sinterfs_model::{Error, Result};
 use tokio::time::{Instant, sleep};
 
-use crate::cache::{LeafLock, Store};
+use crate::cache::{LeafLock, PATIENCE, Store};
 use crate::failure::{Cause, Failure};
 use crate::fetch::{Fetcher, Urgency};
 use crate::flight::{Flight, Landing};
@@ -23,9 +23,6 @@ use crate::runtime;
 
 /// Leaves that hints may have on their way.
 const MOST_AHEAD: usize = 512;
-
-/// How long another process may take to fetch a leaf before this one fetches it, too.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The first and the longest time between two looks at what another process fetches.
 const FIRST_LOOK: Duration = Duration::from_millis(2);

@@ -14,10 +14,12 @@ use sinterfs_block::verity::hex;
 use sinterfs_model::{Error, Result};
 
 use crate::fetch::ObjectVersion;
-use crate::shared::PATIENCE;
 
 /// The version of the layout.
 const LAYOUT: &str = "v1";
+
+/// How long another process may hold a lock before this one goes on without it.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How often a lock that somebody else holds is tried.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 
 use sinterfs_model::Error;
 
-pub(crate) use directory::{CacheDirectory, Known};
+pub(crate) use directory::{CacheDirectory, Known, PATIENCE};
 pub(crate) use store::{LeafLock, Store};
 pub use tidy::{CachedObject, LeafDamage, clear, collect, list, verify};
 
