@@ -117,14 +117,14 @@ fn within(image: &Iso9660, index: u64) -> Result<()> {
         return Ok(());
     };
     let stored = image.stored(node);
-    let last = stored.len().saturating_sub(1);
-    if stored.len() == 0 {
+    let ends = stored
+        .sections()
+        .iter()
+        .map(|section| stored.end_of(section));
+    let end = ends.max().unwrap_or(0);
+    if end <= image.window.len() {
         return Ok(());
     }
-    let (position, _) = stored.locate(last)?;
-    if position < image.window.len() {
-        return Ok(());
-    }
-    let what = format!("content that ends at {position:#x}, after the end of the image");
+    let what = format!("content that ends at {end:#x}, after the end of the image");
     Err(Error::corrupt(what).at("directory record", image.offset() + node.record))
 }

@@ -46,7 +46,7 @@ pub fn dump(image: &Iso9660, out: &mut dyn Write) -> Result<()> {
                 }
             }
             FileType::File => {
-                for section in image.nodes.sections(node) {
+                for section in image.nodes.sections(node).iter() {
                     line(format!("  block {} bytes {}", section.block, section.len))?;
                 }
                 image.stored_blocks(Ino(number), &mut |_, _, _| {})?;

@@ -14,6 +14,7 @@ mod names;
 mod nodes;
 mod open;
 mod records;
+mod remembered;
 mod rock_ridge;
 mod sections;
 mod sessions;

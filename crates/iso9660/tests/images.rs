@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use sinterfs_block::MemorySource;
+use sinterfs_block::{MemorySource, ReadAt};
 use sinterfs_iso9660::check::check;
 use sinterfs_iso9660::layout::{
     DirectoryRecord, PosixFields, RecordFlags, ZisofsAlgorithm, ZisofsHeader, ZisofsVersion,
@@ -596,4 +596,96 @@ fn continuations_that_lead_back_end() {
         .collect();
     let bytes = disc.finish(&sp(), &records);
     refused(&bytes, "a shared area");
+}
+
+/// A source of which some bytes cannot be read.
+struct Failing(MemorySource, std::ops::Range<u64>);
+
+impl ReadAt for Failing {
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        if offset < self.1.end && offset + buf.len() as u64 > self.1.start {
+            let error = std::io::Error::other("a bad sector");
+            return Err(Error::io("cannot read", error));
+        }
+        self.0.read_at(offset, buf)
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_no_other_image() {
+    let (header, bytes) = compressed(ZisofsVersion::V1, &noise(9, 100_000));
+    let image = of_zisofs(header, &bytes, false);
+    let failing = |sector: u64| {
+        let range = sector * SECTOR as u64..sector * SECTOR as u64 + 1;
+        let source = Failing(MemorySource(image.clone()), range);
+        Iso9660::open(Arc::new(source), &OpenOptions::default())
+    };
+    // the record of the root: not an image without Rock Ridge
+    assert_eq!(failing(u64::from(ROOT)).unwrap_err().kind(), Kind::Io);
+    // the header of a compressed file: not a file of another size
+    let opened = failing(70).unwrap();
+    let ino = find(&opened, "f");
+    assert_eq!(opened.inode(ino).unwrap_err().kind(), Kind::Io);
+}
+
+#[test]
+fn blocks_at_one_position_are_told_apart() {
+    let content: Vec<u8> = (0..20_000).map(|at| (at / 100) as u8).collect();
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::new(9));
+    encoder.write_all(&content).unwrap();
+    let stored = encoder.finish().unwrap();
+    let mut disc = Disc::new();
+    disc.put(71, &stored);
+    let more = RecordFlags::MORE;
+    let mut records = Vec::new();
+    // the block of both files is in sector 71: all of `a`, and the first of two of `b`
+    for (name, sector, size) in [(b"a", 70, 20_000), (b"b", 72, 40_000)] {
+        let header = ZisofsHeader {
+            size,
+            ..compressed(ZisofsVersion::V1, b"text").0
+        };
+        let end = SECTOR + stored.len();
+        let pointers = [SECTOR, end, end].map(|at| (at as u32).to_le_bytes());
+        disc.put(sector, &[header.encode(), pointers.concat()].concat());
+        let mut zf = entry(b"ZF", &header.encode_entry());
+        zf[3] = 1;
+        let system_use = [px(0o100_644, 1, None), nm(name), zf].concat();
+        for (sector, flags) in [(sector, more), (71, 0)] {
+            records.push(record(name, sector, SECTOR, flags, &system_use));
+        }
+    }
+    let image = open(&disc.finish(&sp(), &records)).unwrap();
+    let part = |name: &str| {
+        let mut bytes = [0; 100];
+        image.read_at(find(&image, name), 500, &mut bytes)?;
+        Ok::<_, Error>(bytes)
+    };
+    assert_eq!(part("a").unwrap(), content[500..600]);
+    let error = part("b").unwrap_err();
+    assert!(error.what().contains("expected 32768"), "{error}");
+    assert_eq!(part("a").unwrap(), content[500..600]);
+}
+
+#[test]
+fn a_section_outside_the_image_is_reported() {
+    let mut disc = Disc::new();
+    let more = RecordFlags::MORE;
+    let bytes = disc.finish(
+        &[],
+        &[
+            record(b"LONG.;1", 5000, SECTOR, more, &[]),
+            record(b"LONG.;1", 50, SECTOR, 0, &[]),
+        ],
+    );
+    let source = Arc::new(MemorySource(bytes));
+    let report = check(source, &OpenOptions::default(), &Quiet).unwrap();
+    let problems = report.findings.into_messages().0;
+    assert!(
+        problems.iter().any(|what| what.contains("after the end")),
+        "{problems:?}"
+    );
 }

@@ -101,7 +101,7 @@ fn clock(seconds: i64) -> [u8; 3] {
 }
 
 fn seconds(days: i64, [hour, minute, second]: [i64; 3], zone: u8) -> i64 {
-    // what no place on Earth has is meant as something else
+    // treat UTC offsets beyond +-13 h as unset
     let zone = i64::from(zone.cast_signed());
     let zone = if (-52..=52).contains(&zone) { zone } else { 0 };
     days * 86400 + hour * 3600 + minute * 60 + second - zone * QUARTER

@@ -12,7 +12,7 @@ use crate::layout::{SECTOR, le16, le32};
 /// A boot image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BootEntry {
-    /// Whom it is for: 0 for BIOS, 0xef for UEFI.
+    /// Platform ID: 0 is x86 BIOS, 0xef UEFI.
     pub platform: u8,
     /// Whether it may be booted.
     pub bootable: bool,
@@ -64,7 +64,9 @@ impl BootCatalog {
     /// Reads a catalog.
     pub(super) fn read(window: &Window, sector: u32) -> Result<Self> {
         let at = u64::from(sector) * SECTOR;
-        let bytes = window.read(at, SECTOR)?;
+        let bytes = window.read(at, SECTOR);
+        let bytes =
+            bytes.map_err(|error| error.at("boot catalog", window.start().saturating_add(at)))?;
         let bytes = bytes.to_vec();
         let (rows, _) = bytes.as_chunks::<32>();
         let mut rows = rows.iter();

@@ -5,10 +5,11 @@
 use std::ops::ControlFlow;
 
 use sinterfs_block::cache::Opened;
-use sinterfs_model::{Error, Extent, ExtentSource, Result};
+use sinterfs_model::{Error, Extent, ExtentSource, Kind, Result};
 
 use super::nodes::IsoNode;
 use super::open::Iso9660;
+use super::remembered::BlockShape;
 use super::rock_ridge::ContentEncoding;
 use super::sections::StoredContent;
 use super::zisofs::{ZisofsBlock, ZisofsFile};
@@ -61,10 +62,12 @@ impl Iso9660 {
             return Ok(node.size);
         }
         // damage shows when it is read; all that is needed here is whether the file is compressed
-        Ok(match self.content(index, node) {
-            Ok(FileContent::Zisofs(file)) => file.header.size,
-            _ => node.size,
-        })
+        match self.content(index, node) {
+            Ok(FileContent::Zisofs(file)) => Ok(file.header.size),
+            Ok(FileContent::Plain(_)) => Ok(node.size),
+            Err(error) if error.kind() == Kind::Corrupt => Ok(node.size),
+            Err(error) => Err(error),
+        }
     }
 
     /// Visits the extents of a file from the one at `from` on.
@@ -211,6 +214,15 @@ impl Iso9660 {
             return Ok(());
         }
         let at = file.stored.locate(block.offset)?.0;
+        let shape = BlockShape {
+            algorithm: file.header.algorithm,
+            stored: block.len,
+            decoded: whole,
+        };
+        if !self.shapes.is_same(at, shape) {
+            let read = read_uncached(file, block, (whole, within), target);
+            return read.map_err(|error| error.at("block", self.file_offset(at)));
+        }
         let key = self.cache_key | u128::from(at);
         let open = || {
             let mut decoded = vec![0; usize::try_from(whole).unwrap_or(0)];
@@ -225,6 +237,23 @@ impl Iso9660 {
         };
         read.map_err(|error: Error| error.at("block", self.file_offset(at)))
     }
+}
+
+/// Reads a part of a block of `whole` decoded bytes past the cache.
+fn read_uncached(
+    file: &ZisofsFile<'_>,
+    block: ZisofsBlock,
+    (whole, within): (u64, u64),
+    target: &mut [u8],
+) -> Result<()> {
+    let mut decoded = vec![0; usize::try_from(whole).unwrap_or(0)];
+    file.decode(block, &mut decoded)?;
+    let start = usize::try_from(within).unwrap_or(usize::MAX);
+    let part = decoded
+        .get(start..)
+        .and_then(|part| part.get(..target.len()));
+    target.copy_from_slice(part.ok_or_else(|| Error::corrupt("a block that is too short"))?);
+    Ok(())
 }
 
 fn plain_extents(

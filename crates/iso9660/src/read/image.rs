@@ -5,11 +5,12 @@
 use std::ops::ControlFlow;
 
 use sinterfs_model::{
-    Cursor, Dirent, Error, Extent, ExtentSource, FileType, Image, ImageInfo, Ino, Inode, Meta,
-    Result, Time, Times, Xattrs,
+    Cursor, Dirent, Error, Extent, ExtentSource, FileType, Image, ImageInfo, Ino, Inode, Kind,
+    Meta, Result, Time, Times, Xattrs,
 };
 
 use super::attributes::AttributeList;
+use super::content::FileContent;
 use super::nodes::IsoNode;
 use super::open::Iso9660;
 use super::records;
@@ -61,6 +62,15 @@ impl Iso9660 {
         if node.kind != FileType::File || (node.extra.is_none() && size == node.size) {
             return Ok(size);
         }
+        if let Some(known) = self.allocated.get(index) {
+            return Ok(known);
+        }
+        match self.content(index, node) {
+            Ok(FileContent::Zisofs(_)) => {}
+            Ok(FileContent::Plain(_)) => return Ok(size),
+            Err(error) if is_damage(&error) => return Ok(size),
+            Err(error) => return Err(error),
+        }
         let mut allocated = 0;
         let counted = self.extents_of(index, node, 0, &mut |extent| {
             if extent.source != ExtentSource::Hole {
@@ -68,8 +78,14 @@ impl Iso9660 {
             }
             ControlFlow::Continue(())
         });
-        // damage shows when content is read
-        Ok(counted.map_or(size, |()| allocated))
+        match counted {
+            Ok(()) => {}
+            // damage shows when content is read
+            Err(error) if is_damage(&error) => allocated = size,
+            Err(error) => return Err(error),
+        }
+        self.allocated.set(index, allocated);
+        Ok(allocated)
     }
 
     /// Visits the stored blocks of a file: their positions, lengths and codecs.
@@ -87,6 +103,11 @@ impl Iso9660 {
         let bytes = records::read(&self.window, node.record);
         bytes.map_err(|error| self.located(node, error))
     }
+}
+
+/// Returns whether an error comes from what is stored, not from reading it.
+fn is_damage(error: &Error) -> bool {
+    matches!(error.kind(), Kind::Corrupt | Kind::Unsupported)
 }
 
 /// Returns the number of an inode with an index.

@@ -3,9 +3,10 @@
 //! **Invariant:** the entries of a directory are adjacent and sorted by name; names are unique, and
 //! none is empty, `.`, `..` or has a `/` or NUL. An inode of a directory has one entry.
 //!
-//! Memory: 112 bytes per inode, 12 bytes per entry with its name besides, and 12 bytes per section
+//! Memory: 112 bytes per inode, 12 bytes per entry with its name besides, and 24 bytes per section
 //! of files that have several.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use sinterfs_model::{FileType, Rdev};
@@ -57,6 +58,8 @@ pub(crate) struct Section {
     pub(crate) len: u32,
     /// Logical blocks of a unit, 0 if the section is contiguous, and those between units.
     pub(super) interleaving: (u8, u8),
+    /// The offset in the file behind the section.
+    pub(crate) end: u64,
 }
 
 /// A name in a directory.
@@ -129,18 +132,22 @@ impl IsoNodes {
     }
 
     /// Returns the sections of a file.
-    pub(crate) fn sections(&self, node: &IsoNode) -> Vec<Section> {
+    pub(crate) fn sections(&self, node: &IsoNode) -> Cow<'_, [Section]> {
         match self.extra(node) {
             Some(extra) => {
                 let Range { start, end } = extra.sections;
                 let found = self.sections.get(start as usize..end as usize);
-                found.unwrap_or_default().to_vec()
+                Cow::Borrowed(found.unwrap_or_default())
             }
-            None => vec![Section {
-                block: node.block,
-                len: u32::try_from(node.size).unwrap_or(u32::MAX),
-                interleaving: (0, 0),
-            }],
+            None => {
+                let len = u32::try_from(node.size).unwrap_or(u32::MAX);
+                Cow::Owned(vec![Section {
+                    block: node.block,
+                    len,
+                    interleaving: (0, 0),
+                    end: len.into(),
+                }])
+            }
         }
     }
 }

@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use sinterfs_block::cache::{self, BlockCache};
 use sinterfs_block::{ReadAt, Window};
-use sinterfs_model::{Capability, Error, FileType, FsInfo, ImageInfo, Ino, Limits, Result};
+use sinterfs_model::{Capability, Error, FileType, FsInfo, ImageInfo, Ino, Kind, Limits, Result};
 
 use super::boot::BootCatalog;
 use super::magic::MagicMemory;
 use super::nodes::{IsoNode, IsoNodes};
 use super::records;
+use super::remembered::{AllocatedBytes, BlockShapes};
 use super::rock_ridge::SystemUseReader;
 use super::sessions;
 use super::volumes::Volumes;
@@ -73,6 +74,8 @@ pub struct Iso9660 {
     pub(super) info: ImageInfo,
     pub(super) cache: Arc<BlockCache>,
     pub(super) cache_key: u128,
+    pub(super) shapes: BlockShapes,
+    pub(super) allocated: AllocatedBytes,
 }
 
 impl std::fmt::Debug for Iso9660 {
@@ -136,6 +139,8 @@ impl Iso9660 {
             volumes,
             cache,
             cache_key: cache::image_key(),
+            shapes: BlockShapes::default(),
+            allocated: AllocatedBytes::default(),
         })
     }
 
@@ -204,9 +209,11 @@ fn find_rock_ridge(
 ) -> Result<Option<(SystemUseReader, String)>> {
     let block = u64::from(volume.block_size);
     let position = u64::from(volume.root().block) * block;
-    let Ok(bytes) = records::read(window, position) else {
+    let bytes = match records::read(window, position) {
+        Ok(bytes) => bytes,
         // an error with a place comes from the walk
-        return Ok(None);
+        Err(error) if error.kind() == Kind::Corrupt => return Ok(None),
+        Err(error) => return Err(error),
     };
     let Ok(record) = records::decode(&bytes) else {
         return Ok(None);
@@ -241,7 +248,8 @@ fn find_rock_ridge(
                 _ => {}
             }
             Ok(())
-        })?;
+        })
+        .map_err(|error| error.at("directory record", window.start().saturating_add(position)))?;
         let reader = SystemUseReader {
             skip: skip.into(),
             ..own

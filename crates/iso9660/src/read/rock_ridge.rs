@@ -16,7 +16,7 @@ use crate::layout::{
 /// The most bytes of all continuation areas of a record.
 const CONTINUED_MAX: u64 = 4 << 20;
 
-/// Bytes that each continuation area counts for besides its own.
+/// Fixed cost charged per continuation area on top of its length.
 const CONTINUED_COST: u64 = 64;
 
 /// The longest name in bytes.
@@ -47,8 +47,8 @@ impl SystemUseReader {
         let mut next = entries_of(area.get(self.skip..).unwrap_or_default(), visit)?;
         while let Some((block, offset, len)) = next {
             let cost = u64::from(len) + CONTINUED_COST;
-            let lefts = (left.checked_sub(cost), budget.checked_sub(cost));
-            let (Some(of_record), Some(of_all)) = lefts else {
+            let remaining = (left.checked_sub(cost), budget.checked_sub(cost));
+            let (Some(of_record), Some(of_all)) = remaining else {
                 let what = "continuation areas that overlap or lead back to themselves";
                 return Err(Error::corrupt(what));
             };

@@ -4,6 +4,8 @@
 //!
 //! **Invariant:** no byte outside of the image is read; a section past its end is an error.
 
+use std::borrow::Cow;
+
 use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Error, Result};
 
@@ -14,45 +16,59 @@ use super::nodes::Section;
 pub(crate) struct StoredContent<'a> {
     window: &'a Window,
     block: u64,
-    sections: Vec<Section>,
-    len: u64,
+    sections: Cow<'a, [Section]>,
 }
 
 impl<'a> StoredContent<'a> {
     /// Makes the content of sections with logical blocks of a size.
-    pub(super) fn new(window: &'a Window, block: u64, sections: Vec<Section>) -> Self {
-        let len = sections.iter().map(|section| u64::from(section.len)).sum();
+    pub(super) fn new(window: &'a Window, block: u64, sections: Cow<'a, [Section]>) -> Self {
         Self {
             window,
             block,
             sections,
-            len,
         }
     }
 
     /// Returns the number of bytes.
     pub(crate) fn len(&self) -> u64 {
-        self.len
+        self.sections.last().map_or(0, |last| last.end)
+    }
+
+    /// Returns the sections.
+    pub(crate) fn sections(&self) -> &[Section] {
+        &self.sections
+    }
+
+    /// Returns the position in the image behind the last byte of a section.
+    pub(crate) fn end_of(&self, section: &Section) -> u64 {
+        match u64::from(section.len).checked_sub(1) {
+            Some(last) => self.position(section, last).0.saturating_add(1),
+            None => 0,
+        }
+    }
+
+    /// Returns the position in the image of a byte of a section, and how many follow it there.
+    fn position(&self, section: &Section, within: u64) -> (u64, u64) {
+        let left = u64::from(section.len).saturating_sub(within);
+        let first = u64::from(section.block) * self.block;
+        let unit = u64::from(section.interleaving.0) * self.block;
+        if unit == 0 {
+            return (first + within, left);
+        }
+        let gap = u64::from(section.interleaving.1) * self.block;
+        let (number, rest) = (within / unit, within % unit);
+        (
+            first + number * (unit + gap) + rest,
+            (unit - rest).min(left),
+        )
     }
 
     /// Returns the position in the image of a byte, and how many follow it there.
     pub(crate) fn locate(&self, offset: u64) -> Result<(u64, u64)> {
-        let mut rest = offset;
-        for section in &self.sections {
-            let len = u64::from(section.len);
-            if rest >= len {
-                rest -= len;
-                continue;
-            }
-            let first = u64::from(section.block) * self.block;
-            let unit = u64::from(section.interleaving.0) * self.block;
-            if unit == 0 {
-                return Ok((first + rest, len - rest));
-            }
-            let gap = u64::from(section.interleaving.1) * self.block;
-            let (number, within) = (rest / unit, rest % unit);
-            let position = first + number * (unit + gap) + within;
-            return Ok((position, (unit - within).min(len - rest)));
+        let index = self.sections.partition_point(|s| s.end <= offset);
+        if let Some(section) = self.sections.get(index) {
+            let start = section.end.saturating_sub(section.len.into());
+            return Ok(self.position(section, offset.saturating_sub(start)));
         }
         let what = format!("offset {offset:#x} past the end of the stored content");
         Err(Error::corrupt(what))

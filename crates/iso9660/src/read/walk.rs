@@ -219,6 +219,7 @@ impl IsoWalk<'_> {
             block: record.block.saturating_add(record.attribute_blocks.into()),
             len: record.len,
             interleaving: (record.unit, record.gap),
+            end: record.len.into(),
         };
         if let Some(open) = &mut self.open {
             if open.identifier != record.name {
@@ -226,7 +227,9 @@ impl IsoWalk<'_> {
                     "a section of another file than the one before",
                 ));
             }
-            open.sections.push(section);
+            let before = open.sections.last().map_or(0, |last| last.end);
+            let end = before.saturating_add(section.end);
+            open.sections.push(Section { end, ..section });
         } else {
             let rock_ridge = self.rock_ridge(record)?;
             if rock_ridge.moved {
@@ -361,7 +364,7 @@ impl IsoWalk<'_> {
             }
         } else if node.kind == FileType::File {
             let is_plain = file.sections.iter().all(|s| s.interleaving.0 == 0);
-            node.size = file.sections.iter().map(|s| u64::from(s.len)).sum();
+            node.size = file.sections.last().map_or(0, |last| last.end);
             if file.sections.len() > 1 || !is_plain || file.encoding.is_some() {
                 if let Some(ContentEncoding::Zisofs(header)) = file.encoding {
                     node.size = header.size;
