@@ -26,4 +26,5 @@ pub use stored::StoredChunk;
 
 pub(crate) use chunks::ResourceKind;
 pub(crate) use dentries::to_bytes;
+pub(crate) use digests::hex;
 pub(crate) use parts::Part;

@@ -4,15 +4,25 @@
 //! entry of the blob table for each content.
 //!
 //! **Invariant:** a resource has its chunk table before its chunks, so its chunks are kept until
-//! the last one is there. Content with a digest that was written before has no entry of its own.
+//! the last one is there. Content that was written before has no entry of its own. No two contents
+//! have one digest, by which files name them: where such are met, nothing is written.
 
 use std::collections::HashMap;
 
 use sinterfs_block::Sink;
-use sinterfs_block::checksum::{Sha1, Sha1Digest};
+use sinterfs_block::checksum::{Sha1, Sha1Digest, Xxh3, xxh3_64};
 use sinterfs_model::{Error, Result};
 
 use crate::layout::{BlobEntry, ResourceEntry, ResourceFlags};
+use crate::read::hex;
+
+/// What content of one digest has in common besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Fingerprint {
+    len: u64,
+    /// XXH3 with 64 bits.
+    hash: u64,
+}
 
 /// The content that is being written.
 #[derive(Debug, Default)]
@@ -20,6 +30,7 @@ struct OpenContent {
     /// The number of its first block.
     first: u32,
     digest: Sha1,
+    hash: Xxh3,
     len: u64,
     chunks: Vec<u8>,
     /// The position of each chunk but the first among the chunks.
@@ -35,7 +46,8 @@ pub(super) struct Resources {
     open: Option<OpenContent>,
     /// The entries of the blob table in the order of the file.
     pub(super) entries: Vec<BlobEntry>,
-    by_digest: HashMap<Sha1Digest, usize>,
+    /// The index of the entry of each content, and what it must have in common with others.
+    by_digest: HashMap<Sha1Digest, (usize, Fingerprint)>,
     /// The index of the entry of each content, by its first block.
     by_block: HashMap<u32, usize>,
 }
@@ -98,6 +110,7 @@ impl Resources {
             open.starts.push(open.chunks.len() as u64);
         }
         open.digest.update(raw);
+        open.hash.update(raw);
         open.len += raw.len() as u64;
         open.chunks.extend_from_slice(stored);
         Ok(())
@@ -109,13 +122,36 @@ impl Resources {
             return Ok(());
         };
         let digest = open.digest.finish();
-        let known = self.by_digest.get(&digest).copied();
-        let index = match known {
+        let print = Fingerprint {
+            len: open.len,
+            hash: open.hash.digest(),
+        };
+        let index = match self.known(&digest, print)? {
             Some(index) => index,
-            None => self.resource(open.len, &open.starts, &open.chunks, digest, 0)?,
+            None => {
+                let index = self.resource(open.len, &open.starts, &open.chunks, digest, 0)?;
+                self.by_digest.insert(digest, (index, print));
+                index
+            }
         };
         self.by_block.insert(open.first, index);
         Ok(())
+    }
+
+    /// Returns the index of the entry of content that was written. Fails with `Unsupported` if
+    /// other content has the digest.
+    fn known(&self, digest: &Sha1Digest, print: Fingerprint) -> Result<Option<usize>> {
+        match self.by_digest.get(digest) {
+            None => Ok(None),
+            Some((index, known)) if *known == print => Ok(Some(*index)),
+            Some(_) => {
+                let digest = hex(digest);
+                let what = format!(
+                    "two files differ and have the same SHA-1, {digest}: a WIM file has one of them"
+                );
+                Err(Error::unsupported(what))
+            }
+        }
     }
 
     /// Writes a resource and returns the index of its entry.
@@ -153,11 +189,7 @@ impl Resources {
             references: u32::from(flags & ResourceFlags::METADATA != 0),
             digest,
         });
-        let index = self.entries.len() - 1;
-        if flags == 0 {
-            self.by_digest.insert(digest, index);
-        }
-        Ok(index)
+        Ok(self.entries.len() - 1)
     }
 
     /// Writes content that is no file's, without compression, and returns its digest.
@@ -165,9 +197,17 @@ impl Resources {
         let mut digest = Sha1::default();
         digest.update(content);
         let digest = digest.finish();
-        let index = match self.by_digest.get(&digest).copied() {
+        let print = Fingerprint {
+            len: content.len() as u64,
+            hash: xxh3_64(content),
+        };
+        let index = match self.known(&digest, print)? {
             Some(index) => index,
-            None => self.resource(content.len() as u64, &[], content, digest, 0)?,
+            None => {
+                let index = self.resource(print.len, &[], content, digest, 0)?;
+                self.by_digest.insert(digest, (index, print));
+                index
+            }
         };
         self.refer(index);
         Ok(digest)
@@ -185,5 +225,38 @@ impl Resources {
         };
         entry.references = entry.references.saturating_add(1);
         entry.digest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "this is a test")]
+
+    use super::*;
+
+    #[test]
+    fn content_with_the_digest_of_another_is_refused() {
+        let mut resources = Resources::new(Box::new(Vec::new()), false);
+        let digest = resources.small(b"content").unwrap();
+        resources.chunk(0, true, b"content", b"content").unwrap();
+        resources.close().unwrap();
+        assert_eq!(resources.entries.len(), 1);
+        // as if the first content had been another one
+        for other in [
+            Fingerprint {
+                len: 8,
+                hash: xxh3_64(b"content"),
+            },
+            Fingerprint { len: 7, hash: 0 },
+        ] {
+            resources.by_digest.insert(digest, (0, other));
+            resources.chunk(1, true, b"content", b"content").unwrap();
+            for error in [
+                resources.close().unwrap_err(),
+                resources.small(b"content").unwrap_err(),
+            ] {
+                assert!(error.what().contains("the same SHA-1"), "{error}");
+            }
+        }
     }
 }
