@@ -1,10 +1,10 @@
 """What opening, listing and reading 500 files take with this package and with other readers.
 
-``compare.py DIRECTORY [RUNS]``: packs the directory as SquashFS (zstd, by mksquashfs), as DwarFS
-and as a zip, then runs each reader in turn, each in a process of its own, and prints the least time
-of each step and the ratio of ours on the SquashFS image to it. The files are chosen once at random;
-what a reader returns is compared with the directory. Readers that are not installed are named and
-left out: PySquashfsImage, squashfsspec, ratarmountcore.
+``compare.py DIRECTORY WORK [RUNS]``: packs the directory as SquashFS (zstd, by mksquashfs), as
+DwarFS and as a zip in WORK, unless they are there; then runs each reader in turn, each in a process
+of its own, and prints the least time of each step and the ratio of ours on the SquashFS image to
+it. The files are chosen once at random; what a reader returns is compared with the directory.
+Readers that are not installed (PySquashfsImage, squashfsspec, ratarmountcore) are left out by name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import os
 import random
 import subprocess
 import sys
-import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterable
@@ -182,36 +181,38 @@ def pack(directory: str, work: str) -> dict[str, str]:
     import sinterfs
 
     made = {kind: os.path.join(work, f"data.{kind}") for kind in ["squashfs", "dwarfs", "zip"]}
-    command = ["mksquashfs", directory, made["squashfs"], "-comp", "zstd", "-quiet", "-no-progress"]
-    subprocess.run(command, check=True)
-    sinterfs.build(directory, made["dwarfs"])
-    with zipfile.ZipFile(
-        made["zip"], "w", zipfile.ZIP_DEFLATED, strict_timestamps=False
-    ) as archive:
-        for file, _ in _directory().files(directory):
-            archive.write(os.path.join(directory, file), file)
+    if not os.path.exists(made["squashfs"]):
+        how = ["-comp", "zstd", "-quiet", "-no-progress"]
+        subprocess.run(["mksquashfs", directory, made["squashfs"], *how], check=True)
+    if not os.path.exists(made["dwarfs"]):
+        sinterfs.build(directory, made["dwarfs"])
+    if not os.path.exists(made["zip"]):
+        with zipfile.ZipFile(
+            made["zip"], "w", zipfile.ZIP_DEFLATED, strict_timestamps=False
+        ) as archive:
+            for file, _ in _directory().files(directory):
+                archive.write(os.path.join(directory, file), file)
     return made | {"directory": directory}
 
 
 def main() -> None:
     """Measure everything in turn."""
-    directory, runs = sys.argv[1], int((sys.argv[2:] or ["3"])[0])
+    directory, work, runs = sys.argv[1], sys.argv[2], int((sys.argv[3:] or ["3"])[0])
     best: dict[str, dict[str, float]] = {}
-    with tempfile.TemporaryDirectory() as work:
-        made = pack(directory, work)
-        wanted, digest = choose(directory, work)
-        for name in list(READERS) * runs:
-            path = made[READERS[name][1]]
-            command = [sys.executable, __file__, "--measure", name, path, wanted]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                print(f"left out: {name}: {done.stderr.strip().splitlines()[-1]}")
-                continue
-            told = json.loads(done.stdout)
-            assert told["digest"] == digest, f"{name} read something else"
-            seconds = told["seconds"]
-            known = best.setdefault(name, seconds)
-            best[name] = {step: min(known[step], seconds[step]) for step in seconds}
+    made = pack(directory, work)
+    wanted, digest = choose(directory, work)
+    for name in list(READERS) * runs:
+        path = made[READERS[name][1]]
+        command = [sys.executable, __file__, "--measure", name, path, wanted]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            print(f"left out: {name}: {done.stderr.strip().splitlines()[-1]}")
+            continue
+        told = json.loads(done.stdout)
+        assert told["digest"] == digest, f"{name} read something else"
+        seconds = told["seconds"]
+        known = best.setdefault(name, seconds)
+        best[name] = {step: min(known[step], seconds[step]) for step in seconds}
     print(f"{'':30}{'open':>18}{'list':>18}{'read 500':>18}   seconds, ours / theirs")
     ours = best["sinterfs squashfs"]
     for name, seconds in best.items():
