@@ -24,39 +24,8 @@ impl ZlibCompression {
             Self::Stored => None,
             Self::Zlib(level) => encode::zlib(raw, level)?,
         };
-        Ok(encoded.unwrap_or_else(|| stored(raw)))
+        Ok(encoded.unwrap_or_else(|| encode::stored_zlib(raw)))
     }
-}
-
-/// Makes a zlib stream of stored blocks (RFC 1950, RFC 1951).
-fn stored(raw: &[u8]) -> Vec<u8> {
-    // deflate with a window of 32 KiB, by the fastest algorithm
-    let mut stream = vec![0x78, 0x01];
-    let mut pieces = raw.chunks(usize::from(u16::MAX)).peekable();
-    while let Some(piece) = pieces.next() {
-        let len = u16::try_from(piece.len()).unwrap_or(u16::MAX);
-        stream.push(u8::from(pieces.peek().is_none()));
-        stream.extend(len.to_le_bytes());
-        stream.extend((!len).to_le_bytes());
-        stream.extend(piece);
-    }
-    stream.extend(adler32(raw).to_be_bytes());
-    stream
-}
-
-/// Computes the checksum of a zlib stream (RFC 1950, section 9).
-fn adler32(bytes: &[u8]) -> u32 {
-    const BASE: u32 = 65521;
-    let (mut low, mut high) = (1u32, 0u32);
-    // sums of so many bytes fit in 32 bits
-    for piece in bytes.chunks(5552) {
-        for byte in piece {
-            low += u32::from(*byte);
-            high += low;
-        }
-        (low, high) = (low % BASE, high % BASE);
-    }
-    (high << 16) | low
 }
 
 impl FromStr for ZlibCompression {

@@ -13,6 +13,7 @@ mod lzo;
 pub mod micro_lzma;
 mod options;
 mod smaller;
+mod stored_zlib;
 #[cfg(feature = "lzma")]
 mod xz;
 #[cfg(feature = "deflate")]
@@ -28,6 +29,7 @@ use crate::codec::{lz4, zstd};
 
 pub use options::{XzOptions, ZLIB_LEVELS};
 use smaller::smaller;
+pub use stored_zlib::{stored_zlib, stored_zlib_len};
 
 /// Encodes into a zlib stream. Fails with `Invalid` for a level out of [`ZLIB_LEVELS`].
 pub fn zlib(raw: &[u8], level: i32) -> Result<Option<Vec<u8>>> {
