@@ -24,6 +24,9 @@ pub use zisofs::{ZisofsAlgorithm, ZisofsHeader, ZisofsVersion};
 /// The length of a logical sector in bytes.
 pub const SECTOR: u64 = 2048;
 
+/// The same, as the length of a buffer.
+pub const SECTOR_LEN: usize = 2048;
+
 /// The sector of the first volume descriptor.
 pub const FIRST_DESCRIPTOR: u64 = 16;
 

@@ -23,3 +23,4 @@ pub mod check;
 pub mod dump;
 pub mod layout;
 pub mod read;
+pub mod write;

@@ -188,7 +188,9 @@ struct ErofsArgs {
     /// ztailpacking (tails are stored behind inodes; needs 5.17, default), fragments (tails are
     /// packed together; needs 6.1, default), all-fragments (whole files are packed together; needs
     /// 6.1). A ^ in front disables a feature. Of CRAMFS: big-endian, front-padding (512 bytes
-    /// before the superblock), edition=N, boot=FILE (boot code behind the superblock).
+    /// before the superblock), edition=N, boot=FILE (boot code behind the superblock). Of
+    /// ISO 9660: boot=FILE, efi-boot=FILE, boot-load-size=N, boot-info-table, system-area=FILE,
+    /// partitions, no-joliet, zisofs2, publisher=TEXT and more (docs/formats/iso9660.md).
     #[arg(short = 'E', long, value_name = "OPTION,..")]
     extended: Option<String>,
 
@@ -196,7 +198,7 @@ struct ErofsArgs {
     #[arg(long, value_name = "UUID")]
     uuid: Option<String>,
 
-    /// The name of the volume, up to 16 bytes (CRAMFS, too).
+    /// The name of the volume, up to 16 bytes (CRAMFS, too); up to 32 of ISO 9660.
     #[arg(long, value_name = "NAME")]
     label: Option<String>,
 }

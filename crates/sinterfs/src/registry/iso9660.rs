@@ -1,6 +1,8 @@
 //! The row of ISO 9660: our options to its own.
 
 mod info;
+#[cfg(feature = "write")]
+mod writer;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -11,11 +13,15 @@ use sinterfs_iso9660::read::{Iso9660, is_image};
 use sinterfs_model::{Image, Ino, Observer, Result};
 use sinterfs_ops::StoredBlock;
 
+#[cfg(feature = "write")]
+use crate::about::About;
 use crate::format::Format;
 use crate::handle::{Bid, Handle};
 use crate::info::InfoRows;
 use crate::open_options::OpenOptions;
 use crate::verify::report::{CheckOptions, CheckReport};
+#[cfg(feature = "write")]
+use crate::write::format_writer::FormatWriter;
 
 /// ISO 9660 with Rock Ridge, Joliet and zisofs.
 #[derive(Debug)]
@@ -53,6 +59,21 @@ impl Format for Iso9660Format {
             inodes: Some(report.inodes),
             ..report.findings.into()
         })
+    }
+
+    #[cfg(feature = "write")]
+    fn about(&self) -> About {
+        About {
+            title: "ISO 9660",
+            codecs: &["none", "zlib[:level=1..12] (zisofs)"],
+            notes: "Rock Ridge and Joliet. `-E` takes boot=FILE, efi-boot=FILE, partitions and \
+                    more: docs/formats/iso9660.md.",
+        }
+    }
+
+    #[cfg(feature = "write")]
+    fn writer(&self) -> Option<&dyn FormatWriter> {
+        Some(&writer::IsoBuilder)
     }
 }
 

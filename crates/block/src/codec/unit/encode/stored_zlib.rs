@@ -1,6 +1,7 @@
 //! Zlib streams that store their content (RFC 1950, RFC 1951).
 //!
-//! In: bytes. Out: a stream for formats whose every unit is one, also those that do not get smaller.
+//! In: bytes. Out: a stream, for formats whose every unit is one, also those that do not get
+//! smaller.
 
 /// The most bytes of a stored block of deflate.
 const BLOCK_MAX: usize = u16::MAX as usize;

@@ -1,0 +1,25 @@
+//! Writes ISO 9660 images with Rock Ridge and Joliet, and files compressed by zisofs.
+//!
+//! In: encoded blocks in sequence, then the tree and the map of its content. Out: an image: system
+//! area, descriptors, boot images, content, continuation areas, path tables, directories.
+//! **Invariant:** the image depends on these and on the options alone. Format:
+//! `docs/formats/iso9660.md`.
+
+mod attributes;
+mod boot;
+mod compression;
+mod contents;
+mod continuations;
+mod descriptors;
+mod directories;
+mod losses;
+mod names;
+mod options;
+mod rock_ridge;
+mod unit_encoder;
+mod writer;
+
+pub use boot::BootImage;
+pub use compression::ZisofsCompression;
+pub use options::WriteOptions;
+pub use writer::IsoWriter;

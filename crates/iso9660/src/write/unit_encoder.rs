@@ -1,0 +1,38 @@
+//! The encoder of content, shared by worker threads.
+//!
+//! In: segments. Out: blocks. **Invariant:** a block depends on its segment and the options alone.
+
+use sinterfs_model::{Block, Error, Result, Segment, SegmentEncoder};
+use sinterfs_workers::WorkerPermits;
+
+use super::compression::ZisofsCompression;
+
+/// Encodes units of content.
+#[derive(Debug)]
+pub(super) struct UnitEncoder {
+    pub(super) compression: ZisofsCompression,
+    pub(super) block_size: u32,
+}
+
+impl SegmentEncoder for UnitEncoder {
+    fn encode(&self, segment: &Segment, _permits: &WorkerPermits) -> Result<Block> {
+        let raw: &[u8] = &segment.data;
+        if raw.is_empty() || raw.len() > self.block_size as usize {
+            return Err(Error::invalid(format!(
+                "a segment of {} bytes for blocks of {}",
+                raw.len(),
+                self.block_size
+            )));
+        }
+        let is_whole = raw.len() == self.block_size as usize;
+        Block::new(segment, self.compression.encode(raw, is_whole)?)
+    }
+
+    fn memory(&self, len: u32) -> u64 {
+        u64::from(len) * 2
+    }
+
+    fn window(&self) -> u64 {
+        u64::from(self.block_size)
+    }
+}

@@ -1,0 +1,252 @@
+//! `IsoWriter`: the `ImageWriter` of this format.
+//!
+//! In: blocks, tree and content map. Out: bytes, to a sink, from front to back; the descriptors and
+//! the system area are replaced at the end.
+//!
+//! Content precedes the directories, which refer to it: it is written as it comes.
+
+use std::fmt;
+use std::io::Write;
+use std::sync::Arc;
+
+use sinterfs_block::Sink;
+use sinterfs_block::checksum::sha256;
+use sinterfs_model::{
+    Block, ContentMap, Error, Geometry, ImageWriter, Result, SegmentEncoder, Summary,
+    TailPlacement, TailSharing, Tree,
+};
+
+use super::boot::{self, DiskPlace, GPT_TAIL};
+use super::compression::ZisofsCompression;
+use super::contents::ContentWriter;
+use super::continuations::Continuations;
+use super::descriptors::{self, TreePlace};
+use super::directories::{Directories, Placed, number};
+use super::losses::losses;
+use super::names::Identifiers;
+use super::options::WriteOptions;
+use super::unit_encoder::UnitEncoder;
+use crate::layout::{FIRST_DESCRIPTOR, SECTOR, SECTOR_LEN, ZisofsVersion};
+
+/// Writes an image.
+///
+/// Memory: the encoded units of one file, at most 256 MiB; `finish` takes about 400 bytes per name.
+pub struct IsoWriter {
+    options: WriteOptions,
+    contents: ContentWriter,
+    /// The first sectors of the boot images.
+    boot: Vec<u32>,
+    /// Bytes in front of the content.
+    front_bytes: u64,
+    blocks: u64,
+    raw_bytes: u64,
+}
+
+impl fmt::Debug for IsoWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IsoWriter")
+            .field("options", &self.options)
+            .field("blocks", &self.blocks)
+            .finish_non_exhaustive()
+    }
+}
+
+impl IsoWriter {
+    /// Starts an image. `Invalid` for options that the format does not have.
+    pub fn new(out: Box<dyn Sink>, options: WriteOptions) -> Result<Self> {
+        options.check()?;
+        let zisofs = (options.compression != ZisofsCompression::Plain).then(|| {
+            let bits = u8::try_from(options.block_size.trailing_zeros()).unwrap_or(0);
+            let v1 = !options.version_2 && bits <= ZisofsVersion::V1.block_bits_max();
+            (
+                if v1 {
+                    ZisofsVersion::V1
+                } else {
+                    ZisofsVersion::V2
+                },
+                bits,
+            )
+        });
+        let mut writer = Self {
+            contents: ContentWriter::new(out, 0, zisofs),
+            boot: Vec::new(),
+            front_bytes: 0,
+            blocks: 0,
+            raw_bytes: 0,
+            options,
+        };
+        writer.front()?;
+        Ok(writer)
+    }
+
+    /// Returns the number of descriptors.
+    fn descriptors(&self) -> u64 {
+        let more = [self.options.joliet, !self.options.boot.is_empty()];
+        2 + more.iter().filter(|is_there| **is_there).count() as u64
+    }
+
+    /// Writes what precedes content: room for system area and descriptors, boot images.
+    fn front(&mut self) -> Result<()> {
+        let room = FIRST_DESCRIPTOR + self.descriptors();
+        for _ in 0..room {
+            self.contents.write(&[0; SECTOR_LEN])?;
+        }
+        let images = &self.options.boot;
+        if !images.is_empty() {
+            let mut sector = room + 1;
+            for image in images {
+                self.boot.push(number(sector)?);
+                sector += image.sectors();
+            }
+            self.contents.write(&boot::catalog(images, &self.boot))?;
+            for (image, sector) in images.iter().zip(&self.boot) {
+                self.contents.write(&image.placed(*sector)?)?;
+                self.contents.align()?;
+            }
+        }
+        self.front_bytes = self.contents.at;
+        Ok(())
+    }
+
+    /// Writes one tree: its path tables, its directories, then their continuation areas.
+    fn tree(&mut self, tree: &Tree, map: &ContentMap, kind: Identifiers) -> Result<TreePlace> {
+        let placed = Placed {
+            tree,
+            map,
+            contents: &self.contents,
+            keeps_xattrs: self.options.xattrs,
+        };
+        let first = self.contents.at / SECTOR;
+        let mut continuations = Continuations::new(0);
+        let mut directories = Directories::new(&placed, kind, &mut continuations)?;
+        let table_len = directories.path_table(true)?.len() as u64;
+        let table_sectors = table_len.div_ceil(SECTOR);
+        let end = directories.lay_out(first + 2 * table_sectors);
+        if !continuations.is_empty() {
+            // records name the sectors of areas, which are known now: bsdtar wants them behind
+            continuations = Continuations::new(number(end)?);
+            directories = Directories::new(&placed, kind, &mut continuations)?;
+            directories.lay_out(first + 2 * table_sectors);
+        }
+        for little in [true, false] {
+            let table = directories.path_table(little)?;
+            self.contents.write(&table)?;
+            self.contents.align()?;
+        }
+        let (root, root_len) = directories.root();
+        directories.encode(&mut |bytes| self.contents.write(bytes))?;
+        self.contents.write(&continuations.into_bytes())?;
+        Ok(TreePlace {
+            sectors: 0,
+            root: (number(root)?, number(root_len)?),
+            table_len: number(table_len)?,
+            tables: [number(first)?, number(first + table_sectors)?],
+        })
+    }
+
+    /// Returns what a partition table describes, if there is to be one.
+    fn disk(&self) -> Option<DiskPlace> {
+        let image = |efi: bool| {
+            let mut images = self.options.boot.iter().zip(&self.boot);
+            let (image, sector) = images.find(|(image, _)| image.efi == efi)?;
+            Some((u64::from(*sector), image.sectors()))
+        };
+        let efi = image(true);
+        let behind = if efi.is_some() { GPT_TAIL * 512 } else { 0 };
+        self.options.partitions.then(|| DiskPlace {
+            len: (self.contents.at + behind).next_multiple_of(SECTOR),
+            bios: image(false).map(|(sector, _)| sector),
+            efi,
+        })
+    }
+
+    /// Returns the descriptors of an image of a number of sectors.
+    fn descriptor_sectors(&self, trees: &[TreePlace], sectors: u32) -> Result<Vec<u8>> {
+        let mut all = Vec::new();
+        for (tree, joliet) in trees.iter().zip([false, true]) {
+            let place = TreePlace { sectors, ..*tree };
+            all.extend(descriptors::volume(&self.options, &place, joliet));
+            if !joliet && !self.boot.is_empty() {
+                let catalog = FIRST_DESCRIPTOR + self.descriptors();
+                all.extend(descriptors::boot_record(number(catalog)?));
+            }
+        }
+        all.extend(descriptors::terminator());
+        Ok(all)
+    }
+
+    /// Replaces the system area and the descriptors, and ends the image.
+    fn seal(&mut self, trees: &[TreePlace]) -> Result<()> {
+        let disk = self.disk();
+        let end = disk.map_or(self.contents.at, |disk| disk.len);
+        let front = self.descriptor_sectors(trees, number(end / SECTOR)?)?;
+        let code = &self.options.system_area;
+        let (area, tail) = match disk {
+            Some(disk) => boot::system_area(code, &disk, &sha256(&front)),
+            None => (code.clone(), Vec::new()),
+        };
+        // the second GPT is at the very end
+        let gap = end - self.contents.at - tail.len() as u64;
+        self.contents
+            .write(&vec![0; usize::try_from(gap).unwrap_or(0)])?;
+        self.contents.write(&tail)?;
+        let out = &mut self.contents.out;
+        let failed = |error| Error::io("cannot write the image", error);
+        out.patch(0, &area).map_err(failed)?;
+        out.patch(FIRST_DESCRIPTOR * SECTOR, &front)
+            .map_err(failed)?;
+        out.flush().map_err(failed)
+    }
+}
+
+impl ImageWriter for IsoWriter {
+    fn geometry(&self) -> Geometry {
+        Geometry::PerFile {
+            unit: self.options.block_size,
+            tails: TailPlacement::Alone,
+            // a content is contiguous; zisofs finds zeros by itself
+            holes: false,
+            repeats: None,
+            sharing: TailSharing::Never,
+        }
+    }
+
+    fn encoder(&self) -> Arc<dyn SegmentEncoder> {
+        Arc::new(UnitEncoder {
+            compression: self.options.compression,
+            block_size: self.options.block_size,
+        })
+    }
+
+    fn put(&mut self, block: Block) -> Result<()> {
+        let (number, expected) = (block.sequence, self.blocks);
+        if u64::from(number) != expected {
+            return Err(Error::invalid(format!(
+                "block {number} instead of block {expected}"
+            )));
+        }
+        self.blocks += 1;
+        self.raw_bytes += u64::from(block.decoded_len);
+        self.contents.put(block)
+    }
+
+    fn finish(mut self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary> {
+        self.contents.close()?;
+        let block_bytes = self.contents.at - self.front_bytes;
+        let mut places = vec![self.tree(tree, map, Identifiers::Plain)?];
+        if self.options.joliet {
+            places.push(self.tree(tree, map, Identifiers::Joliet)?);
+        }
+        self.seal(&places)?;
+        let image_bytes = self.contents.at;
+        Ok(Summary {
+            image_bytes,
+            blocks: self.blocks,
+            raw_bytes: self.raw_bytes,
+            block_bytes,
+            metadata_bytes: image_bytes - block_bytes,
+            root_digest: None,
+            losses: losses(tree, self.options.xattrs),
+        })
+    }
+}
