@@ -68,10 +68,11 @@ pub struct Writing {
     pub writer: &'static dyn FormatWriter,
 }
 
-/// Finds a format that is written by its name.
+/// Finds a format that is written by its name or an extension of its images' names.
 #[cfg(feature = "write")]
 pub fn by_name(name: &str) -> Result<Writing> {
-    let found = FORMATS.iter().copied().find(|f| f.name() == name);
+    let named = |f: &&dyn Format| f.name() == name || f.extensions().contains(&name);
+    let found = FORMATS.iter().copied().find(named);
     let written = || names(written().map(|writing| writing.format));
     let Some(format) = found else {
         let what = format!("unknown format `{name}`; the formats are {}", written());

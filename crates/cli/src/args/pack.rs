@@ -4,7 +4,7 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use sinterfs::build::{
     BuildRequest, Categorizers, ComposefsOptions, Destination, Order, PerFileOptions, Purpose,
     ReadCost, TailPlacement, VolumeOptions,
@@ -62,12 +62,12 @@ fn format_help() -> String {
     )
 }
 
-/// Returns the names of the formats that are written.
+/// Returns the names of the formats that are written; extensions of their images are further ones.
 fn format_names() -> PossibleValuesParser {
     let formats = sinterfs::build::formats();
     formats
         .iter()
-        .map(|format| format.name)
+        .map(|format| PossibleValue::new(format.name).aliases(format.extensions.iter().copied()))
         .collect::<Vec<_>>()
         .into()
 }
