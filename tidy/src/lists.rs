@@ -7,7 +7,10 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("sinterfs-workers", &[]),
     ("sinterfs-model", &["sinterfs-workers"]),
     ("sinterfs-block", &["sinterfs-workers", "sinterfs-model"]),
-    ("sinterfs-cloop", &["sinterfs-model", "sinterfs-block"]),
+    (
+        "sinterfs-cloop",
+        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+    ),
     (
         "sinterfs-cramfs",
         &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],

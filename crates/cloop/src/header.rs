@@ -15,13 +15,13 @@ const PREAMBLE: &[u8] = b"#!/bin/sh\n#V";
 const VERSION_2: &[u8] = b"2.0 Format\n";
 
 /// The length of the script in bytes.
-const SCRIPT_LEN: u64 = 128;
+pub(crate) const SCRIPT_LEN: u64 = 128;
 
 /// The length of the header in bytes, with the script.
 pub(crate) const HEADER_LEN: u64 = SCRIPT_LEN + 8;
 
 /// The largest block size in bytes.
-const BLOCK_SIZE_MAX: u32 = 64 << 20;
+pub(crate) const BLOCK_SIZE_MAX: u32 = 64 << 20;
 
 /// The decoded header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

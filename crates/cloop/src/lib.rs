@@ -21,6 +21,8 @@
 
 mod device;
 mod header;
+mod write;
 
 pub use device::{CloopDevice, OpenOptions};
 pub use header::{CloopHeader, is_image};
+pub use write::{WriteOptions, WriteReport, write};

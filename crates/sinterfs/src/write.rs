@@ -5,6 +5,7 @@ pub(crate) mod base;
 pub mod build;
 pub mod builder;
 pub mod create;
+pub mod device;
 pub mod filters;
 pub mod format_writer;
 pub mod former_runs;

@@ -6,6 +6,7 @@ mod build;
 mod cache;
 mod cat;
 mod check;
+mod cloop;
 mod completions;
 mod convert;
 mod diff;
@@ -45,6 +46,7 @@ pub enum Command {
     Convert(Box<convert::Args>),
     Recompress(Box<recompress::Args>),
     Merge(Box<merge::Args>),
+    Cloop(cloop::Args),
     Mount(mount::Args),
     Mounts(mounts::Args),
     Umount(umount::Args),
@@ -84,6 +86,7 @@ pub fn run(
         Command::Convert(args) => convert::run(*args),
         Command::Recompress(args) => recompress::run(*args),
         Command::Merge(args) => merge::run(*args),
+        Command::Cloop(args) => cloop::run(&args),
         Command::Mount(args) => mount::run(&args, words),
         Command::Mounts(args) => mounts::run(&args),
         Command::Umount(args) => umount::run(&args),
