@@ -24,18 +24,21 @@ const HELPERS: [&str; 2] = ["mount.sinter", "mount.fuse.sinter"];
 
 /// Names of other programs whose options the program takes. They are in a directory of their own,
 /// so that they neither collide with the packages of those programs nor hide them.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 14] = [
     "dwarfs",
     "dwarfsextract",
     "erofsfuse",
+    "genisoimage",
     "mkdwarfs",
     "mkfs.cramfs",
     "mkfs.erofs",
+    "mkisofs",
     "mksquashfs",
     "mount.dwarfs",
     "sqfs2tar",
     "squashfuse",
     "unsquashfs",
+    "xorrisofs",
 ];
 
 /// Findings of lintian that are intended, with reasons.

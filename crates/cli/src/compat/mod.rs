@@ -8,6 +8,7 @@
 mod mkdwarfs;
 mod mkfs_cramfs;
 mod mkfs_erofs;
+mod mkisofs;
 mod mksquashfs;
 mod mounts;
 mod parse;
@@ -49,10 +50,13 @@ pub struct Translated {
     typed: Vec<Typed>,
 }
 
-const TOOLS: [&Tool; 13] = [
+const TOOLS: [&Tool; 16] = [
     &mksquashfs::TOOL,
     &mkfs_erofs::TOOL,
     &mkfs_cramfs::TOOL,
+    &mkisofs::MKISOFS,
+    &mkisofs::GENISOIMAGE,
+    &mkisofs::XORRISOFS,
     &mkdwarfs::TOOL,
     &readers::UNSQUASHFS,
     &readers::SQFS2TAR,

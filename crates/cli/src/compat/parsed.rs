@@ -53,6 +53,13 @@ impl Parsed {
         given.filter_map(move |given| (given.name == name).then_some(&*given.value))
     }
 
+    /// Returns the options in the order in which they were given: the first spelling of the rule,
+    /// what was typed, and the value.
+    pub(super) fn in_order(&self) -> impl Iterator<Item = (&'static str, &'static str, &OsStr)> {
+        let given = self.given.iter();
+        given.map(|given| (given.name, given.typed, &*given.value))
+    }
+
     /// Returns the spelling of an option that was typed last, for messages about it.
     pub(super) fn typed(&self, name: &'static str) -> &'static str {
         let last = self.given.iter().rfind(|given| given.name == name);

@@ -52,6 +52,9 @@ fn complaints_about_values_name_the_option_that_was_typed() {
     let operands = |tool: &Tool| match tool.name {
         "mksquashfs" => ["/nowhere/a", "/nowhere/b"].map(OsString::from).to_vec(),
         "mkfs.erofs" | "mkfs.cramfs" => ["/nowhere/a", "/nowhere/b"].map(OsString::from).to_vec(),
+        "mkisofs" | "genisoimage" | "xorrisofs" => ["-o", "/nowhere/a", "/nowhere/b"]
+            .map(OsString::from)
+            .to_vec(),
         "mkdwarfs" => ["-i/nowhere/a"].map(OsString::from).to_vec(),
         "dwarfsextract" => ["-i/nowhere/a"].map(OsString::from).to_vec(),
         _ => Vec::new(),

@@ -1,0 +1,142 @@
+//! The program called as genisoimage and xorrisofs: images that hold what those of the real tools
+//! hold, boot images that they would find, and options that are refused and not ignored.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use support::archives::words_of;
+use support::{compare, is_root, make_tree, run, scratch, skip, vectors};
+
+/// Calls the program by another name, in a directory.
+fn called(work: &Path, name: &str, words: &[&str]) -> Output {
+    let link = work.join(name);
+    if !link.exists() {
+        symlink(env!("CARGO_BIN_EXE_sinter"), &link).unwrap();
+    }
+    let mut command = Command::new(link);
+    command.env_remove("SOURCE_DATE_EPOCH").current_dir(work);
+    command.args(words).output().unwrap()
+}
+
+fn extracted(image: &Path, to: &Path) {
+    let words = [Path::new("extract"), Path::new("-q"), Path::new("-o")];
+    run(words.into_iter().chain([to, image]));
+}
+
+#[test]
+fn images_hold_what_those_of_the_real_tools_hold() {
+    let Some(shared) = vectors() else {
+        return;
+    };
+    if !is_root() {
+        return;
+    }
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    make_tree(&shared, &path("tree"), &["--size", "small", "--plain"]);
+    let cases = [
+        "-D -R -J -V NAME",
+        "-D -rational-rock -volid NAME -A application",
+        "-D -r -file-mode 0640 -dir-mode 0750 -m *.conf -uid 7",
+    ];
+    for name in ["genisoimage", "xorrisofs"] {
+        for options in cases {
+            // xorriso takes paths below /dev for drives
+            let theirs = match name {
+                "xorrisofs" => format!("stdio:{}", path("theirs").display()),
+                _ => "theirs".to_owned(),
+            };
+            let words: Vec<&str> = options.split(' ').chain(["-quiet", "-o"]).collect();
+            let ours = called(work.path(), name, &[&words[..], &["ours", "tree"]].concat());
+            assert!(ours.status.success(), "{}", words_of(&ours));
+            let _ = fs::remove_file(path("theirs"));
+            let real = Command::new(name)
+                .current_dir(work.path())
+                .args([&words[..], &[&theirs, "tree"]].concat())
+                .output();
+            let Ok(real) = real else {
+                skip(&format!("no {name}"));
+                break;
+            };
+            assert!(real.status.success(), "{}", words_of(&real));
+            extracted(&path("ours"), &path("a"));
+            extracted(&path("theirs"), &path("b"));
+            // xorrisofs does not record hard links, which does no harm here
+            let less: &[&str] = match name {
+                "xorrisofs" => &["--mtime-seconds", "--no-links", "--drop", "nlink"],
+                _ => &["--mtime-seconds"],
+            };
+            compare(&shared, less, &path("b"), &path("a"));
+            for tree in ["a", "b"] {
+                fs::remove_dir_all(path(tree)).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn boot_images_are_files_of_the_tree() {
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    fs::create_dir_all(path("tree/boot")).unwrap();
+    fs::write(path("tree/boot/bios"), vec![b'B'; 3000]).unwrap();
+    fs::write(path("tree/boot/efi"), vec![b'E'; 5000]).unwrap();
+    fs::write(path("mbr"), vec![b'M'; 440]).unwrap();
+    let words = "-o image -R -c boot/catalog -b boot/bios -no-emul-boot -boot-load-size 4 \
+                 -boot-info-table -eltorito-alt-boot -e boot/efi -no-emul-boot -isohybrid-mbr mbr \
+                 -isohybrid-gpt-basdat tree";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let output = called(work.path(), "xorrisofs", &words);
+    assert!(output.status.success(), "{}", words_of(&output));
+    let info = run([Path::new("info"), &path("image")]);
+    let info = String::from_utf8_lossy(&info.stdout).into_owned();
+    for expected in [
+        "BIOS, no emulation, 4 sectors",
+        "UEFI, no emulation, 10 sectors",
+    ] {
+        assert!(info.contains(expected), "{info}");
+    }
+    let bytes = fs::read(path("image")).unwrap();
+    assert!(bytes[..432] == [b'M'; 432] && bytes[512..520] == *b"EFI PART");
+}
+
+#[test]
+fn what_is_not_done_is_refused() {
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    fs::create_dir(path("tree")).unwrap();
+    fs::write(path("tree/boot"), "boot").unwrap();
+    for (words, hint) in [
+        ("tree", "-o IMAGE is missing"),
+        ("-o i", "the directory is missing"),
+        ("-o i tree tree", "only one directory"),
+        ("-o i -b boot tree", "-no-emul-boot"),
+        ("-o i -no-emul-boot tree", "no -b or -e"),
+        ("-o i -b nothing -no-emul-boot tree", "tree/nothing"),
+        ("-o i -iso-level 1 tree", "images have level 3"),
+        ("-o i -input-charset latin1 tree", "only utf-8"),
+        ("-o i -A a,b tree", "-A: the value must not contain a comma"),
+        ("-o i -isohybrid-gpt-basdat tree", "-isohybrid-mbr FILE"),
+        ("-o i -file-mode rw tree", "not an octal number"),
+        ("-o i -udf tree", "there is no tree of UDF"),
+        ("-o i -frobnicate tree", "--help"),
+    ] {
+        let args: Vec<&str> = words.split(' ').collect();
+        let output = called(work.path(), "mkisofs", &args);
+        let said = words_of(&output);
+        assert!(
+            !output.status.success() && said.contains(hint),
+            "{words}: {said}"
+        );
+        assert!(!path("i").exists(), "{words}");
+    }
+    let help = called(work.path(), "mkisofs", &["-help"]);
+    let text = String::from_utf8_lossy(&help.stdout).into_owned();
+    assert!(help.status.success() && text.contains("Not supported"));
+}
