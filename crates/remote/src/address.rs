@@ -12,12 +12,13 @@ use sinterfs_block::verity::hex;
 use sinterfs_model::{Error, Result};
 
 /// The schemes that are known.
-const SCHEMES: [(&str, Scheme); 5] = [
+const SCHEMES: [(&str, Scheme); 6] = [
     ("http://", Scheme::Http),
     ("https://", Scheme::Https),
     ("s3://", Scheme::S3),
     ("gs://", Scheme::Gcs),
     ("az://", Scheme::Azure),
+    ("oci://", Scheme::Registry),
 ];
 
 /// Parameters that only prove who asks, in URLs that have a signature; the object does not depend
@@ -73,6 +74,7 @@ pub(crate) enum Scheme {
     S3,
     Gcs,
     Azure,
+    Registry,
 }
 
 /// The URL of an object.

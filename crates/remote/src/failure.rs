@@ -75,6 +75,30 @@ impl Failure {
         Self::new(Cause::Final, without_queries(&error.to_string()))
     }
 
+    /// Converts what the client of HTTP says.
+    pub(crate) fn of_client(error: &reqwest::Error) -> Self {
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+        while let Some(error) = cause {
+            if let Some(tls) = distrust(error) {
+                let what = format!("the connection is not trusted: {tls}");
+                return Self::new(Cause::Final, what);
+            }
+            cause = error.source();
+        }
+        let what = innermost(error);
+        if what == NOT_ALLOWED {
+            return Self::new(
+                Cause::Final,
+                "the server redirects from https to http, which is refused",
+            );
+        }
+        let what = without_queries(&what);
+        if error.is_redirect() || error.is_builder() {
+            return Self::new(Cause::Final, what);
+        }
+        Self::temporary(what)
+    }
+
     /// Converts to the error of a read; `doing` says what was read from where.
     pub(crate) fn error(&self, doing: fmt::Arguments<'_>) -> Error {
         let what = format!("{doing}: {}", self.what);

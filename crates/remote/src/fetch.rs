@@ -1,29 +1,26 @@
-//! Getting ranges until they arrive: retries with jitter, the server's own wishes, a deadline.
+//! Getting ranges until they arrive, some at once.
 //!
 //! **Invariant:** after the first answer nothing is returned whose length or entity tag differs.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use sinterfs_model::{Error, Result};
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::Instant;
 
 use crate::address::Address;
 use crate::failure::{Cause, Failure};
 use crate::objects::{Condition, Fetched, Object, Wanted, is_strong};
 use crate::options::RemoteOptions;
+use crate::registry::RegistryBlob;
+use crate::retry;
 
 /// Requests at once for one image.
 const AT_ONCE: usize = 8;
 
 /// Of these, requests for what nobody waits for yet.
 const AHEAD_AT_ONCE: usize = 6;
-
-/// The first wait between two tries; each further one is twice as long, up to the last.
-const FIRST_WAIT: Duration = Duration::from_millis(100);
-const LAST_WAIT: Duration = Duration::from_secs(10);
 
 /// Whether somebody waits for bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,10 +36,15 @@ pub(crate) struct ObjectVersion {
     pub(crate) etag: Option<String>,
 }
 
+/// Where parts come from.
+enum Origin {
+    Object(Object),
+    Blob(RegistryBlob),
+}
+
 /// Gets parts of one version of an object.
-#[derive(Debug)]
 pub(crate) struct Fetcher {
-    object: Object,
+    origin: Origin,
     host: String,
     deadline: Duration,
     version: OnceLock<ObjectVersion>,
@@ -52,19 +54,29 @@ pub(crate) struct Fetcher {
 
 impl Fetcher {
     pub(crate) fn new(address: &Address, options: &RemoteOptions) -> Result<Self> {
-        Ok(Self {
-            object: Object::new(address, options.stall)?,
+        let object = Object::new(address, options.stall)?;
+        Ok(Self::of(Origin::Object(object), address, options))
+    }
+
+    /// Gets parts of a blob of a registry.
+    pub(crate) fn of_blob(blob: RegistryBlob, address: &Address, options: &RemoteOptions) -> Self {
+        Self::of(Origin::Blob(blob), address, options)
+    }
+
+    fn of(origin: Origin, address: &Address, options: &RemoteOptions) -> Self {
+        Self {
+            origin,
             host: address.host(),
             deadline: options.deadline,
             version: OnceLock::new(),
             all: Semaphore::new(AT_ONCE),
             ahead: Semaphore::new(AHEAD_AT_ONCE),
-        })
+        }
     }
 
     /// Returns whether the last bytes can be asked for without knowing the length.
     pub(crate) fn serves_last(&self) -> bool {
-        self.object.serves_last()
+        matches!(&self.origin, Origin::Object(object) if object.serves_last())
     }
 
     /// Decides for a version; everything is compared with it from now on.
@@ -115,27 +127,7 @@ impl Fetcher {
             None => self.deadline / 3,
         };
         let deadline = Instant::now() + patience;
-        let (mut tries, mut wait) = (1_u32, FIRST_WAIT);
-        loop {
-            let late = |_| Failure::temporary("the answer takes too long");
-            let answer = timeout_at(deadline, self.once(wanted, known)).await;
-            let failure = match answer.map_err(late).and_then(|answer| answer) {
-                Ok(part) => return Ok(part),
-                Err(failure) => failure,
-            };
-            let Cause::Temporary(after) = failure.cause else {
-                return Err(failure);
-            };
-            let pause = after.unwrap_or_default().max(jittered(wait));
-            if Instant::now() + pause >= deadline {
-                let times = if tries == 1 { "try" } else { "tries" };
-                let what = format!("{} (after {tries} {times})", failure.what);
-                return Err(Failure::new(Cause::Final, what));
-            }
-            sleep(pause).await;
-            wait = wait.saturating_mul(2).min(LAST_WAIT);
-            tries = tries.saturating_add(1);
-        }
+        retry::until(deadline, || self.once(wanted, known)).await
     }
 
     /// Gets a part once, and compares its version.
@@ -150,7 +142,10 @@ impl Fetcher {
             (None, Some(known)) => Condition::IsNot(known),
             (None, None) => Condition::Any,
         };
-        let part = self.object.get(wanted, condition).await?;
+        let part = match &self.origin {
+            Origin::Object(object) => object.get(wanted, condition).await?,
+            Origin::Blob(blob) => blob.get(wanted).await?,
+        };
         if let Some(version) = version
             && (part.total != version.len || part.etag != version.etag)
         {
@@ -166,12 +161,4 @@ impl ObjectVersion {
     pub(crate) fn is_strong(&self) -> bool {
         self.etag.as_deref().is_some_and(is_strong)
     }
-}
-
-/// Returns a time between a half and the whole, so that many clients do not come back at once.
-fn jittered(wait: Duration) -> Duration {
-    // seeded by the system for each value
-    let random = RandomState::new().hash_one(0_u8) % 512;
-    let part = u32::try_from(random).unwrap_or(0).saturating_add(512);
-    wait.saturating_mul(part) / 1024
 }

@@ -1,6 +1,7 @@
 //! Images where they lie: on web servers and in object stores, read by position.
 //!
-//! In: a URL (`http:`, `https:`, `s3:`, `gs:`, `az:`). Out: a `ReadAt` over the object's bytes.
+//! In: a URL (`http:`, `https:`, `s3:`, `gs:`, `az:`, `oci:`). Out: a `ReadAt` over the object's
+//! bytes.
 //! **Invariant:** all bytes are of one version of the object: the first answer pins its length and
 //! entity tag, every later one must have the same, and a changed object is an error (`Stale`).
 //! Threads of the asynchronous runtime are in here alone: no caller sees a future.
@@ -28,16 +29,22 @@ pub mod cache;
 mod failure;
 mod fetch;
 mod flight;
+mod in_registry;
 mod leaves;
 mod objects;
+mod open;
 mod options;
 mod plan;
 mod read_ahead;
+mod registry;
 mod remote;
+mod retry;
 mod runtime;
 mod service;
 mod shared;
 
 pub use address::Address;
+pub use in_registry::{ImageLayer, layers};
 pub use options::RemoteOptions;
+pub use registry::{PushedImage, push};
 pub use remote::Remote;

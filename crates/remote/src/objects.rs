@@ -191,6 +191,13 @@ fn store(address: &Address, stall: Duration) -> object_store::Result<(Box<dyn Ob
                 .build()?;
             (Box::new(store), in_bucket()?)
         }
+        Scheme::Registry => {
+            let what = "a registry is no store of objects".into();
+            return Err(object_store::Error::Generic {
+                store: "oci",
+                source: what,
+            });
+        }
         Scheme::Azure => {
             let store = MicrosoftAzureBuilder::from_env()
                 .with_container_name(bucket)

@@ -18,6 +18,8 @@ pub struct RemoteOptions {
     pub unpinned: bool,
     /// Whether nothing is asked of servers: what is not in the cache is an error.
     pub offline: bool,
+    /// Whether registries are reached without TLS. Those of this machine always are.
+    pub plain_http: bool,
     /// Where bytes are kept on disk; `None` keeps them in memory alone.
     pub cache: Option<CacheOptions>,
 }
@@ -30,6 +32,7 @@ impl Default for RemoteOptions {
             memory: 64 << 20,
             unpinned: false,
             offline: false,
+            plain_http: false,
             cache: None,
         }
     }

@@ -11,6 +11,10 @@ pub(crate) const LEAF_LEN: usize = 64 << 10;
 /// The largest request, in leaves.
 pub(crate) const MOST: u64 = (8 << 20) / LEAF;
 
+/// Bytes at the end that are fetched with the first ones: tables and indexes are there. One leaf
+/// more than is kept, since the end of an object is rarely that of a leaf.
+pub(crate) const TAIL: u64 = 5 * LEAF;
+
 /// Leaves that are fetched besides, since a further request costs more than their bytes.
 const GAP: u64 = (256 << 10) / LEAF;
 

@@ -12,20 +12,14 @@ use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Result};
 
 use crate::address::Address;
-use crate::cache::{CacheDirectory, CacheOptions, Known, Store};
-use crate::failure::{Cause, Failure};
-use crate::fetch::{Fetcher, ObjectVersion, Urgency};
+use crate::cache::{CacheDirectory, CacheOptions, Store};
+use crate::fetch::{Fetcher, ObjectVersion};
 use crate::leaves::Leaves;
-use crate::objects::{Fetched, Wanted};
+use crate::objects::Fetched;
 use crate::options::RemoteOptions;
 use crate::plan::{LEAF, MOST};
 use crate::read_ahead::ReadAhead;
-use crate::runtime;
 use crate::shared::Shared;
-
-/// Bytes at the end that are fetched with the first ones: tables and indexes are there. One leaf
-/// more than is kept, since the end of an object is rarely that of a leaf.
-const TAIL: u64 = 5 * LEAF;
 
 /// Leaves that one step of a read waits for.
 const STEP: u64 = 4 * MOST;
@@ -37,76 +31,50 @@ pub struct Remote {
     read_ahead: ReadAhead,
 }
 
-/// The version that an object has, and parts that came while that was found out.
-struct Opening {
-    version: ObjectVersion,
-    parts: Vec<Fetched>,
+/// Where the bytes of an object are in the cache, and what came of them already.
+pub(crate) struct CachePlace<'a> {
+    pub(crate) cache: Option<(CacheDirectory, &'a CacheOptions)>,
+    pub(crate) parts: Vec<Fetched>,
+    /// The name that they have there, with their version.
+    pub(crate) name: String,
+    /// The URL under which their version is noted.
+    pub(crate) noted: Option<String>,
 }
 
 impl Remote {
-    /// Opens an object: pins its version, with its first and last bytes.
-    ///
-    /// # Errors
-    /// `NotFound` if there is none; `Unsupported` if the server sends no ranges or no strong entity
-    /// tag; `Io` if it cannot be reached, or refuses.
-    pub fn open(address: &Address, options: &RemoteOptions) -> Result<Self> {
-        let fetcher = Arc::new(Fetcher::new(address, options)?);
-        let cache = options.cache.as_ref().and_then(|options| {
-            let opened = CacheDirectory::open(&options.directory);
-            let opened = opened.map_err(|error| (options.warn)(&error)).ok()?;
-            Some((opened, options))
-        });
-        let offline = options.offline;
-        let url = address.cache_name();
-        let mut lock = None;
-        let found = match &cache {
-            Some((directory, _)) => match directory.known(&url, !offline) {
-                Known::Version(version) if offline => Ok(Opening::nothing_but(version)),
-                Known::Version(version) => ask_again(&fetcher, version),
-                Known::Nothing(_) if offline => Err(not_here()),
-                Known::Nothing(first) => {
-                    lock = first;
-                    ask(&fetcher)
-                }
-            },
-            None if offline => Err(not_here()),
-            None => ask(&fetcher),
-        }?;
-        let Opening { version, parts } = found;
-        if !options.unpinned && !version.is_strong() {
-            let host = address.host();
-            return Err(Error::unsupported(format!(
-                "{host} sends no strong ETag for it, so that a change of the image would go \
-                 unnoticed: require its root digest, or allow unpinned images"
-            )));
-        }
+    /// Reads a version, of which some parts are here.
+    pub(crate) fn of(
+        fetcher: Arc<Fetcher>,
+        address: &Address,
+        version: &ObjectVersion,
+        place: CachePlace<'_>,
+        options: &RemoteOptions,
+    ) -> Self {
         fetcher.pin(version.clone());
-        let cache = cache.filter(|_| version.is_strong());
+        let cache = place.cache.filter(|_| version.is_strong());
         let store = cache
             .as_ref()
-            .and_then(|(directory, options)| open_store(directory, &url, &version, options));
+            .and_then(|(cache, options)| open_store(cache, &place.name, version, options));
         let shared = Arc::new(Shared {
             fetcher,
             len: version.len,
             leaves: Leaves::new(options.memory),
             store,
-            offline,
+            offline: options.offline,
             flights: Mutex::new(HashMap::new()),
         });
-        for part in parts {
-            shared.keep(&part);
+        for part in &place.parts {
+            shared.keep(part);
         }
-        if let (Some((directory, _)), false) = (&cache, offline) {
+        if let (Some((cache, _)), Some(url)) = (&cache, place.noted) {
             // a note that is missing costs a request
-            let _ = directory.note(&url, &version);
+            let _ = cache.note(&url, version);
         }
-        // processes that waited now find both in the cache
-        drop(lock);
-        Ok(Self {
+        Self {
             address: address.clone(),
             shared,
             read_ahead: ReadAhead::default(),
-        })
+        }
     }
 
     /// Returns the address.
@@ -120,17 +88,12 @@ impl Remote {
     }
 }
 
-impl Opening {
-    fn nothing_but(version: ObjectVersion) -> Self {
-        Self {
-            version,
-            parts: Vec::new(),
-        }
-    }
-}
-
-fn not_here() -> Error {
-    Error::not_found("it is not in the cache, and the server may not be asked (offline)")
+/// Opens the cache that options name. Without it images are read all the same, after a warning.
+pub(crate) fn open_cache(options: &RemoteOptions) -> Option<(CacheDirectory, &CacheOptions)> {
+    let options = options.cache.as_ref()?;
+    let opened = CacheDirectory::open(&options.directory);
+    let opened = opened.map_err(|error| (options.warn)(&error)).ok()?;
+    Some((opened, options))
 }
 
 fn open_store(
@@ -141,57 +104,6 @@ fn open_store(
 ) -> Option<Store> {
     let store = Store::open(directory, url, version, options);
     store.map_err(|error| (options.warn)(&error)).ok()
-}
-
-/// Gets the first and the last bytes at once. The last ones are only a guess.
-fn ask(fetcher: &Arc<Fetcher>) -> Result<Opening> {
-    let get = |wanted: Wanted| {
-        let fetcher = Arc::clone(fetcher);
-        runtime::spawn(async move { fetcher.get(&wanted, Urgency::Now, None).await })
-    };
-    let first = Wanted::Range(0..LEAF);
-    let head = get(first.clone())?;
-    let tail = fetcher.serves_last().then(|| get(Wanted::Last(TAIL)));
-    let head = runtime::wait(&head)?.map_err(|failure| fetcher.error(&failure, &first))?;
-    let version = ObjectVersion {
-        len: head.total,
-        etag: head.etag.clone(),
-    };
-    let tail = match tail {
-        Some(tail) => runtime::wait(&tail?)?.ok(),
-        None => None,
-    };
-    let is_same = |part: &Fetched| part.total == version.len && part.etag == version.etag;
-    Ok(Opening {
-        parts: [Some(head), tail.filter(is_same)]
-            .into_iter()
-            .flatten()
-            .collect(),
-        version,
-    })
-}
-
-/// Asks whether the version is still the one of which bytes are in the cache.
-fn ask_again(fetcher: &Arc<Fetcher>, version: ObjectVersion) -> Result<Opening> {
-    let first = Wanted::Range(0..LEAF);
-    let (asking, wanted) = (Arc::clone(fetcher), first.clone());
-    let etag = version.etag.clone();
-    let answer =
-        runtime::spawn(async move { asking.get(&wanted, Urgency::Now, etag.as_deref()).await })?;
-    match runtime::wait(&answer)? {
-        Err(Failure {
-            cause: Cause::Unchanged,
-            ..
-        }) => Ok(Opening::nothing_but(version)),
-        Err(failure) => Err(fetcher.error(&failure, &first)),
-        Ok(head) => Ok(Opening {
-            version: ObjectVersion {
-                len: head.total,
-                etag: head.etag.clone(),
-            },
-            parts: vec![head],
-        }),
-    }
 }
 
 impl ReadAt for Remote {

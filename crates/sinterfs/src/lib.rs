@@ -22,6 +22,8 @@ pub mod image;
 #[cfg(feature = "mount")]
 pub mod mount;
 pub mod ops;
+#[cfg(all(feature = "remote", feature = "write"))]
+pub mod transfer;
 pub mod verify;
 
 pub use image::Image;

@@ -6,7 +6,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+#[cfg(feature = "write")]
+use sinterfs_block::SequentialReader;
 use sinterfs_block::{FileSource, ReadAt};
+#[cfg(feature = "write")]
+use sinterfs_model::Error;
 use sinterfs_model::Result;
 
 use crate::open_options::OpenOptions;
@@ -15,11 +19,15 @@ use crate::open_options::OpenOptions;
 #[cfg(feature = "remote")]
 const WARM_STEP: usize = 64 << 20;
 
+/// Bytes that are on their way while a remote object is copied.
+#[cfg(feature = "write")]
+const COPY_AHEAD: u64 = 32 << 20;
+
 /// Returns whether a path is the URL of a remote object.
 pub fn is_url(path: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let bytes = path.as_os_str().as_bytes();
-    let schemes = ["http://", "https://", "s3://", "gs://", "az://"];
+    let schemes = ["http://", "https://", "s3://", "gs://", "az://", "oci://"];
     schemes
         .iter()
         .any(|scheme| bytes.starts_with(scheme.as_bytes()))
@@ -46,6 +54,98 @@ pub(crate) fn source(path: &Path, options: &OpenOptions) -> Result<Arc<dyn ReadA
         return remote(path, options);
     }
     Ok(Arc::new(FileSource::open(path)?))
+}
+
+/// A layer of an image in a registry.
+#[cfg(feature = "write")]
+pub(crate) struct RemoteLayer {
+    /// For messages.
+    pub(crate) path: PathBuf,
+    /// The digest that the manifest names.
+    pub(crate) digest: String,
+    pub(crate) source: Arc<dyn ReadAt>,
+}
+
+/// Copies a source to a file or a stream; returns the digest (`sha256:...`) and the length of what
+/// was copied.
+#[cfg(feature = "write")]
+pub(crate) fn copy_hashed(
+    source: Arc<dyn ReadAt>,
+    to: impl std::io::Write,
+) -> Result<(String, u64)> {
+    let copying = Copying {
+        from: SequentialReader::new(Arc::clone(&source)),
+        source,
+        at: 0,
+        hinted: 0,
+        to,
+    };
+    let copied = sinterfs_block::checksum::sha256_of(copying);
+    let (hash, len) = copied.map_err(|error| match error.downcast::<Error>() {
+        Ok(error) => error,
+        Err(error) => Error::io("cannot write a copy", error),
+    })?;
+    Ok((
+        format!("sha256:{}", sinterfs_block::verity::hex(&hash)),
+        len,
+    ))
+}
+
+/// Writes what is read, and has the source fetch what comes next.
+#[cfg(feature = "write")]
+struct Copying<W> {
+    source: Arc<dyn ReadAt>,
+    from: SequentialReader,
+    at: u64,
+    /// Where the bytes end that the source was told of.
+    hinted: u64,
+    to: W,
+}
+
+#[cfg(feature = "write")]
+impl<W: std::io::Write> std::io::Read for Copying<W> {
+    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+        if self.hinted < self.source.len() && self.at + COPY_AHEAD / 2 >= self.hinted {
+            let end = self.source.len().min(self.at + COPY_AHEAD);
+            self.source.will_need(&[self.hinted..end]);
+            self.hinted = end;
+        }
+        let count = self.from.read(buf)?;
+        self.to.write_all(buf.split_at(count).0)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+/// Returns the layers of an ordinary image in a registry, lowest first; `None` for anything else.
+#[cfg(all(feature = "write", feature = "remote"))]
+pub(crate) fn layers(
+    path: &Path,
+    platform: Option<&str>,
+    options: &OpenOptions,
+) -> Result<Option<Vec<RemoteLayer>>> {
+    if !path.as_os_str().as_encoded_bytes().starts_with(b"oci://") {
+        return Ok(None);
+    }
+    let address = sinterfs_remote::Address::parse(path)?;
+    let layers = sinterfs_remote::layers(&address, platform, &options.remote);
+    let layers = layers.map_err(|error| error.path(path))?;
+    let named = |layer: sinterfs_remote::ImageLayer| RemoteLayer {
+        path: path.join(&layer.digest),
+        digest: layer.digest,
+        source: Arc::new(layer.content),
+    };
+    Ok(layers.map(|layers| layers.into_iter().map(named).collect()))
+}
+
+/// Returns the layers of an image in a registry: none, since nothing is read from there.
+#[cfg(all(feature = "write", not(feature = "remote")))]
+pub(crate) fn layers(
+    _: &Path,
+    _: Option<&str>,
+    _: &OpenOptions,
+) -> Result<Option<Vec<RemoteLayer>>> {
+    Ok(None)
 }
 
 #[cfg(feature = "remote")]

@@ -18,6 +18,8 @@ pub enum Fault {
     None,
     /// To answer with this status, and with `Retry-After` if a time is given.
     Status(u16, Option<u64>),
+    /// To answer with this status and these lines of headers, and without a body.
+    Answer(u16, String),
     /// To close the connection after this many bytes of the body.
     Truncate(usize),
     /// To send half of the body, and then nothing for this time.
@@ -257,6 +259,7 @@ fn answer(
             let after = after.map(|after| format!("Retry-After: {after}\r\n"));
             return plain(*status, &after.unwrap_or_default());
         }
+        Fault::Answer(status, headers) => return plain(*status, headers),
         _ => {}
     }
     let Some((content, etag)) = file else {

@@ -15,7 +15,7 @@ const OPENING: &str = "Opening the image";
 /// The image and how to open it.
 #[derive(Debug, clap::Args)]
 pub struct ImageArgs {
-    /// The image: a file, or a URL (http:, https:, s3:, gs:, az:).
+    /// The image: a file, or a URL (http:, https:, s3:, gs:, az:, oci:).
     #[arg(value_name = "IMAGE")]
     pub image: PathBuf,
 

@@ -33,6 +33,10 @@ pub struct RemoteArgs {
     /// read, that may go unnoticed.
     #[arg(long, help_heading = REMOTE)]
     unpinned: bool,
+
+    /// Reach registries without TLS. Those of this machine always are.
+    #[arg(long, help_heading = REMOTE)]
+    plain_http: bool,
 }
 
 impl RemoteArgs {
@@ -50,6 +54,7 @@ impl RemoteArgs {
         RemoteOptions {
             unpinned: self.unpinned,
             offline: self.offline,
+            plain_http: self.plain_http,
             cache: directory.map(|directory| CacheOptions {
                 limit: self.cache_limit,
                 warn,

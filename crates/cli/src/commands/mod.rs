@@ -24,6 +24,10 @@ mod merge;
 mod mount;
 mod mounts;
 mod parity;
+#[cfg(feature = "remote")]
+mod pull;
+#[cfg(feature = "remote")]
+mod push;
 mod recompress;
 mod repair;
 mod sign;
@@ -67,6 +71,10 @@ pub enum Command {
     Parity(parity::Args),
     Repair(repair::Args),
     #[cfg(feature = "remote")]
+    Push(push::Args),
+    #[cfg(feature = "remote")]
+    Pull(pull::Args),
+    #[cfg(feature = "remote")]
     Cache(cache::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -106,6 +114,10 @@ pub fn run(
         Command::Sign(args) => sign::run(&args),
         Command::Parity(args) => parity::run(&args),
         Command::Repair(args) => repair::run(&args),
+        #[cfg(feature = "remote")]
+        Command::Push(args) => push::run(&args),
+        #[cfg(feature = "remote")]
+        Command::Pull(args) => pull::run(&args),
         #[cfg(feature = "remote")]
         Command::Cache(args) => cache::run(&args),
         Command::Completions(args) => completions::run(&args, definitions()),

@@ -21,7 +21,10 @@ impl Whiteouts {
     /// Returns the marks of a source.
     pub(super) fn marks(self, what: What) -> WhiteoutMarks {
         let (names, overlay) = match self {
-            Self::Auto => (matches!(what, What::Archive | What::Layout), true),
+            Self::Auto => (
+                matches!(what, What::Archive | What::Layout | What::Registry),
+                true,
+            ),
             Self::Oci => (true, false),
             Self::Overlayfs => (false, true),
             Self::All => (true, true),
@@ -39,7 +42,7 @@ impl Input {
         let path = path.to_owned();
         Ok(match What::of(&path, options)? {
             What::Directory => Self::Directory(path),
-            What::Layout => Self::layers(vec![path], Layering::default()),
+            What::Layout | What::Registry => Self::layers(vec![path], Layering::default()),
             What::Archive => Self::Archive(path),
             What::Manifest => Self::Manifest(path),
             What::Image => Self::Image {
@@ -56,6 +59,8 @@ pub(crate) enum What {
     Directory,
     /// A directory with images as OCI lays them out.
     Layout,
+    /// An ordinary image of several layers in a registry.
+    Registry,
     Archive,
     /// A list of files.
     Manifest,
@@ -115,6 +120,9 @@ impl What {
     fn of_remote(path: &Path, options: &OpenOptions) -> Result<Self> {
         if options.offset.is_some() {
             return Ok(Self::Image);
+        }
+        if place::layers(path, None, options)?.is_some() {
+            return Ok(Self::Registry);
         }
         let source = place::source(path, options)?;
         let start = source.read(0, source.len().min(archive::START as u64))?;

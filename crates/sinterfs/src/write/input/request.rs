@@ -1,10 +1,11 @@
 //! The options of opening an input, and the opening of archives and lists.
 
+use std::io::Seek;
 use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::SequentialReader;
-use sinterfs_model::Result;
+use sinterfs_model::{Error, Result};
 use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::image::Damage;
 use sinterfs_pipeline::source::{Archive, Edits, Exclude, Manifest, archive, directory, manifest};
@@ -12,7 +13,7 @@ use sinterfs_pipeline::source::{Archive, Edits, Exclude, Manifest, archive, dire
 use super::docker_archive::Layer;
 use super::kinds::{Input, ManifestOptions};
 use crate::open_options::OpenOptions;
-use crate::place;
+use crate::place::{self, RemoteLayer, copy_hashed};
 
 /// The options of opening an input.
 pub(crate) struct Request<'a> {
@@ -56,6 +57,25 @@ impl Request<'_> {
             scratch: self.scratch.clone(),
         };
         Archive::of_stream(layer.stream, layer.path, options).map(Arc::new)
+    }
+
+    /// Takes a layer of an image in a registry: copied to a scratch file, and compared with its
+    /// digest before anything of it is used.
+    pub(super) fn remote_layer(&self, layer: RemoteLayer) -> Result<Arc<Archive>> {
+        let located = |error: Error| error.path(&layer.path);
+        let mut file = self.scratch.file()?;
+        let (found, _) = copy_hashed(layer.source, &file).map_err(located)?;
+        file.rewind()
+            .map_err(|error| Error::io("cannot read a scratch file", error))?;
+        if found != layer.digest {
+            let what = format!("the bytes have the digest {found}");
+            return Err(located(Error::corrupt(what)));
+        }
+        let options = archive::Options {
+            exclude: Exclude::default(),
+            scratch: self.scratch.clone(),
+        };
+        Archive::of_file(file, layer.path, options).map(Arc::new)
     }
 
     pub(super) fn manifest(

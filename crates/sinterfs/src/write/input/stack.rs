@@ -19,7 +19,7 @@ use super::oci;
 use super::request::Request;
 use crate::open::open_cached;
 use crate::open_options::shared_cache;
-use crate::place;
+use crate::place::{self, RemoteLayer};
 
 /// Sources so far.
 pub(super) struct Stack<'a> {
@@ -56,11 +56,20 @@ impl<'a> Stack<'a> {
     /// Adds the tree of a path.
     pub(super) fn add(&mut self, part: &MergePart) -> Result<()> {
         let options = self.request.open;
+        if let Some(layers) = self.layers
+            && let Some(found) = place::layers(&part.path, layers.platform.as_deref(), options)?
+        {
+            return self.remote(part, found);
+        }
         let what = What::of(&part.path, options)?;
         self.has_layout |= what == What::Layout;
         let source: Box<dyn Source> = match (what, self.layers) {
             (What::Layout, Some(layers)) => return self.layout(part, layers),
             (What::Directory | What::Layout, _) => Box::new(self.directory(part)?),
+            (What::Registry, _) => {
+                let what = "an ordinary image of layers is merged by `build` only";
+                return Err(Error::unsupported(what).path(place::shown(&part.path)));
+            }
             (What::Archive, layers) => {
                 let archive = self.request.archive(&part.path, &Exclude::default())?;
                 if let Some(layers) = layers.filter(|layers| layers.unpack)
@@ -126,6 +135,18 @@ impl<'a> Stack<'a> {
             ..self.request.directory.clone()
         };
         Directory::open(&part.path, options)
+    }
+
+    /// Adds the layers of an image in a registry.
+    fn remote(&mut self, part: &MergePart, layers: Vec<RemoteLayer>) -> Result<()> {
+        self.has_layout = true;
+        for layer in layers {
+            let path = layer.path.clone();
+            let archive = self.request.remote_layer(layer)?;
+            self.archives.push(Arc::clone(&archive));
+            self.push(part, Box::new(archive), &path, self.marks(What::Layout));
+        }
+        Ok(())
     }
 
     /// Adds the layers of a layout.

@@ -1,0 +1,49 @@
+//! `sinter pull`: downloads a remote image.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use sinterfs::{OpenOptions, Result};
+
+use crate::args::remote::RemoteArgs;
+use crate::{size, text};
+
+/// Download a remote image to a file.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sinter pull oci://ghcr.io/me/image:1 -o image.dwarfs
+      Download an image from a registry, and compare its digest.
+  sinter pull https://host/image.dwarfs -o image.dwarfs
+      Download an image from a web server.
+
+Bytes come in large ranges, several at once. What an interrupted download has fetched is in the \
+cache, and is not fetched again.")]
+pub struct Args {
+    /// The image: oci://HOST/REPOSITORY:TAG, or another URL.
+    #[arg(value_name = "URL")]
+    from: PathBuf,
+
+    /// The file to write.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Replace that file if it exists.
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    remote: RemoteArgs,
+}
+
+/// Downloads the image.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let options = OpenOptions {
+        remote: args.remote.options(),
+        ..OpenOptions::default()
+    };
+    let len = sinterfs::transfer::pull(&args.from, &args.output, args.force, &options)?;
+    let name = text::name(args.output.as_os_str().as_encoded_bytes());
+    text::print(&format!("{name}: {}\n", size::human(len)))?;
+    Ok(ExitCode::SUCCESS)
+}

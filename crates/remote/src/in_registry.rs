@@ -1,0 +1,140 @@
+//! Opening images in registries.
+//!
+//! In: `oci://...`. Out: the image of an artifact or of an EROFS layer, or the layers of an ordinary
+//! image. **Invariant:** a blob is cached under its digest, for all tags of a repository; only the
+//! blob that a reference stands for is noted under it, so that it is found without the registry.
+
+use std::sync::Arc;
+
+use sinterfs_block::ReadAt;
+use sinterfs_model::{Error, Result};
+
+use crate::address::{Address, Scheme};
+use crate::cache::{CacheDirectory, CacheOptions, Known};
+use crate::fetch::{Fetcher, ObjectVersion};
+use crate::options::RemoteOptions;
+use crate::plan::{LEAF, TAIL};
+use crate::registry::{Access, Descriptor, Manifest, Reference, RegistryBlob, Session, resolve};
+use crate::remote::{CachePlace, Remote, open_cache};
+use crate::runtime;
+
+/// A layer of an ordinary image in a registry.
+#[derive(Debug)]
+pub struct ImageLayer {
+    /// The digest of its bytes, as the manifest names it.
+    pub digest: String,
+    /// Its bytes.
+    pub content: Remote,
+}
+
+/// Returns the layers of an ordinary image in a registry, lowest first; `None` if it is one image
+/// that is read as it is, or in no registry.
+///
+/// # Errors
+/// As [`Remote::open`].
+pub fn layers(
+    address: &Address,
+    platform: Option<&str>,
+    options: &RemoteOptions,
+) -> Result<Option<Vec<ImageLayer>>> {
+    if address.scheme != Scheme::Registry || options.offline {
+        return Ok(None);
+    }
+    let session = session(address, options)?;
+    let manifest = manifest(&session, platform, options)?;
+    if manifest.image().is_some() {
+        return Ok(None);
+    }
+    let open = |layer: Descriptor| ImageLayer {
+        digest: layer.digest.clone(),
+        content: open_blob(&session, &version(layer), address, (None, None), options),
+    };
+    Ok(Some(manifest.layers.into_iter().map(open).collect()))
+}
+
+/// Opens the image that a reference stands for. A reference with a digest is asked for once.
+pub(crate) fn open(address: &Address, options: &RemoteOptions) -> Result<Remote> {
+    let session = session(address, options)?;
+    let url = address.to_string();
+    let cache = open_cache(options);
+    let known = cache.as_ref().map(|(cache, _)| cache.known(&url, false));
+    let known = match known {
+        Some(Known::Version(version)) => Some(version),
+        Some(Known::Nothing(_)) | None => None,
+    };
+    let is_fixed = session.reference.digest.is_some();
+    let opened = match known.filter(|_| is_fixed || options.offline) {
+        Some(version) => open_blob(&session, &version, address, (cache, None), options),
+        None if options.offline => return Err(not_here()),
+        None => {
+            let manifest = manifest(&session, None, options)?;
+            let Some(image) = manifest.image() else {
+                let count = manifest.layers.len();
+                let layers = if count == 1 { "layer" } else { "layers" };
+                return Err(Error::unsupported(format!(
+                    "an ordinary image of {count} {layers}, which cannot be read as it is: build \
+                     or convert it"
+                )));
+            };
+            open_blob(
+                &session,
+                &version(image.clone()),
+                address,
+                (cache, Some(url)),
+                options,
+            )
+        }
+    };
+    let len = opened.len();
+    opened.will_need(&[0..LEAF.min(len), len.saturating_sub(TAIL)..len]);
+    Ok(opened)
+}
+
+/// Returns the error of an object that is not in the cache.
+pub(crate) fn not_here() -> Error {
+    Error::not_found("it is not in the cache, and the server may not be asked (offline)")
+}
+
+fn session(address: &Address, options: &RemoteOptions) -> Result<Arc<Session>> {
+    let reference = Reference::parse(address)?;
+    Session::new(reference, Access::Pull, options).map(Arc::new)
+}
+
+fn manifest(
+    session: &Arc<Session>,
+    platform: Option<&str>,
+    options: &RemoteOptions,
+) -> Result<Manifest> {
+    let (asked, platform) = (Arc::clone(session), platform.map(str::to_owned));
+    // who names a wrong host does not wait for long
+    let patience = options.deadline / 3;
+    let work = async move { resolve(&asked, platform.as_deref(), patience).await };
+    let manifest = runtime::wait(&runtime::spawn(work)?)?;
+    manifest.map_err(|failure| session.error("read the manifest of", &failure))
+}
+
+fn version(descriptor: Descriptor) -> ObjectVersion {
+    ObjectVersion {
+        len: descriptor.len,
+        etag: Some(descriptor.digest),
+    }
+}
+
+fn open_blob(
+    session: &Arc<Session>,
+    version: &ObjectVersion,
+    address: &Address,
+    (cache, noted): (Option<(CacheDirectory, &CacheOptions)>, Option<String>),
+    options: &RemoteOptions,
+) -> Remote {
+    let digest = version.etag.clone().unwrap_or_default();
+    let blob = RegistryBlob::new(Arc::clone(session), digest, version.len);
+    let fetcher = Arc::new(Fetcher::of_blob(blob, address, options));
+    let place = CachePlace {
+        cache,
+        parts: Vec::new(),
+        name: session.reference.to_string(),
+        noted,
+    };
+    Remote::of(fetcher, address, version, place, options)
+}

@@ -1,0 +1,258 @@
+//! Manifests: what an image in a registry consists of.
+//!
+//! In: the JSON of a manifest or an index. Out: its layers; and the manifests that are written.
+//! **Invariant:** the same image gives the same manifest. Spec: OCI image-spec 1.1 (manifest.md,
+//! image-index.md).
+
+use serde_json::{Value, json};
+use sinterfs_block::checksum::sha256;
+use sinterfs_block::verity::hex;
+
+use super::reference::is_digest;
+use crate::failure::{Cause, Failure};
+
+/// The media types that are asked for.
+pub(crate) const ACCEPTED: &str = "application/vnd.oci.image.manifest.v1+json, \
+     application/vnd.oci.image.index.v1+json, \
+     application/vnd.docker.distribution.manifest.v2+json, \
+     application/vnd.docker.distribution.manifest.list.v2+json";
+
+/// The type of a manifest, and those of configurations.
+pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+const EMPTY: &str = "application/vnd.oci.empty.v1+json";
+
+/// The type of artifacts with images of ours, and the beginning of that of their layers.
+const ARTIFACT: &str = "application/vnd.sinterfs.image.v1";
+const OURS: &str = "application/vnd.sinterfs.";
+
+/// The type of a layer with an EROFS image, as containerd and mount.erofs know it.
+const EROFS_LAYER: &str = "application/vnd.erofs.layer.v1";
+
+/// A blob that a manifest names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Descriptor {
+    pub(crate) media_type: String,
+    pub(crate) digest: String,
+    pub(crate) len: u64,
+}
+
+/// The manifest of one image.
+#[derive(Debug, Clone)]
+pub(crate) struct Manifest {
+    pub(crate) layers: Vec<Descriptor>,
+}
+
+/// What is written about an image.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Described<'a> {
+    /// The name of its format.
+    pub(crate) format: &'a str,
+    /// The root digest of its own digests.
+    pub(crate) root: Option<&'a str>,
+    pub(crate) architecture: Option<&'a str>,
+    /// The digest and the length of its file.
+    pub(crate) blob: (&'a str, u64),
+}
+
+impl Manifest {
+    /// Reads a manifest of an image or an artifact.
+    pub(crate) fn parse(value: &Value) -> Result<Self, Failure> {
+        let wrong = || Failure::new(Cause::Final, "it is no manifest of an image");
+        let layers = value.get("layers").and_then(Value::as_array);
+        let layers = layers.ok_or_else(wrong)?.iter().map(descriptor);
+        let layers: Option<Vec<_>> = layers.collect();
+        Ok(Self {
+            layers: layers.ok_or_else(wrong)?,
+        })
+    }
+
+    /// Returns the one layer that is an image to be read as it is.
+    pub(crate) fn image(&self) -> Option<&Descriptor> {
+        let is_image = |layer: &&Descriptor| {
+            layer.media_type == EROFS_LAYER || layer.media_type.starts_with(OURS)
+        };
+        match &self.layers[..] {
+            [only] => Some(only).filter(is_image),
+            _ => None,
+        }
+    }
+}
+
+fn descriptor(value: &Value) -> Option<Descriptor> {
+    let text = |name: &str| value.get(name)?.as_str();
+    Some(Descriptor {
+        media_type: text("mediaType").unwrap_or_default().to_owned(),
+        digest: text("digest")
+            .filter(|digest| is_digest(digest))?
+            .to_owned(),
+        len: value.get("size")?.as_u64()?,
+    })
+}
+
+/// Chooses a manifest of an index, if the value is one: that of a platform, by default of this
+/// machine's, or the only one.
+pub(crate) fn choose(value: &Value, platform: Option<&str>) -> Result<Option<String>, Failure> {
+    let Some(manifests) = value.get("manifests").and_then(Value::as_array) else {
+        return Ok(None);
+    };
+    let own = format!("linux/{}", architecture());
+    let wanted = platform.unwrap_or(&own);
+    let is_wanted = |one: &&Value| {
+        let text = |name: &str| one.get("platform")?.get(name)?.as_str();
+        let (Some(os), Some(architecture)) = (text("os"), text("architecture")) else {
+            return false;
+        };
+        let short = format!("{os}/{architecture}");
+        let long = text("variant").map(|variant| format!("{short}/{variant}"));
+        short == wanted || long.is_some_and(|long| long == wanted)
+    };
+    let found = manifests.iter().find(is_wanted).or(match &manifests[..] {
+        [only] if platform.is_none() => Some(only),
+        _ => None,
+    });
+    let digest = found.and_then(|one| one.get("digest")?.as_str());
+    match digest.filter(|digest| is_digest(digest)) {
+        Some(digest) => Ok(Some(digest.to_owned())),
+        None => {
+            let what = format!("there is no image for {wanted}");
+            Err(Failure::new(Cause::Missing, what))
+        }
+    }
+}
+
+/// Returns the name that registries have for this machine's architecture.
+pub(crate) fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "x86" => "386",
+        "powerpc64" => "ppc64le",
+        "loongarch64" => "loong64",
+        other => other,
+    }
+}
+
+/// Returns the digest of some bytes, as registries name it.
+pub(crate) fn digest_of(bytes: &[u8]) -> String {
+    format!("sha256:{}", hex(&sha256(bytes)))
+}
+
+impl Described<'_> {
+    fn is_erofs(&self) -> bool {
+        self.format == "erofs"
+    }
+
+    /// Returns the configuration of the image.
+    pub(crate) fn config(&self) -> String {
+        if !self.is_erofs() {
+            return "{}".to_owned();
+        }
+        let config = json!({
+            "architecture": self.architecture.unwrap_or(architecture()),
+            "os": "linux",
+            "config": {},
+            "rootfs": { "type": "layers", "diff_ids": [self.blob.0] },
+        });
+        config.to_string()
+    }
+
+    /// Returns the manifest of the image: of an ordinary one with one layer for EROFS, of an
+    /// artifact for any other format.
+    pub(crate) fn manifest(&self) -> String {
+        let config = self.config();
+        let mut layer = json!({
+            "mediaType": if self.is_erofs() {
+                EROFS_LAYER.to_owned()
+            } else {
+                format!("{OURS}{}.v1", self.format)
+            },
+            "digest": self.blob.0,
+            "size": self.blob.1,
+        });
+        let mut manifest = json!({
+            "schemaVersion": 2,
+            "mediaType": MANIFEST,
+            "config": {
+                "mediaType": if self.is_erofs() { CONFIG } else { EMPTY },
+                "digest": digest_of(config.as_bytes()),
+                "size": config.len(),
+            },
+        });
+        if let (Some(root), Some(layer)) = (self.root, layer.as_object_mut()) {
+            let annotations = json!({ "org.sinterfs.root": root });
+            layer.insert("annotations".to_owned(), annotations);
+        }
+        if let Some(map) = manifest.as_object_mut() {
+            map.insert("layers".to_owned(), json!([layer]));
+            if !self.is_erofs() {
+                map.insert("artifactType".to_owned(), ARTIFACT.into());
+            }
+        }
+        manifest.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIGEST: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+    #[test]
+    fn manifests_are_read_as_they_are_written() {
+        for (format, root) in [("erofs", None), ("dwarfs", Some("12ab"))] {
+            let described = Described {
+                format,
+                root,
+                architecture: None,
+                blob: (DIGEST, 7),
+            };
+            let value: Value = serde_json::from_str(&described.manifest()).unwrap();
+            let manifest = Manifest::parse(&value).unwrap();
+            let image = manifest.image().unwrap();
+            assert_eq!((&*image.digest, image.len), (DIGEST, 7));
+            assert_eq!(value["artifactType"].is_string(), format != "erofs");
+            assert_eq!(choose(&value, None).unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn an_index_has_an_image_for_each_platform() {
+        let entry = |os: &str, architecture: &str| {
+            let platform = json!({"os": os, "architecture": architecture, "variant": "v8"});
+            json!({"digest": DIGEST, "platform": platform})
+        };
+        let index = json!({"manifests": [entry("linux", "x"), entry("linux", "y")]});
+        let found = |platform| choose(&index, platform);
+        for platform in ["linux/x", "linux/y", "linux/y/v8"] {
+            assert_eq!(found(Some(platform)).unwrap().unwrap(), DIGEST);
+        }
+        for platform in [None, Some("linux/y/v7"), Some("windows/x")] {
+            assert_eq!(found(platform).unwrap_err().cause, Cause::Missing);
+        }
+        let only = json!({"manifests": [entry("linux", "x")]});
+        assert_eq!(choose(&only, None).unwrap().unwrap(), DIGEST);
+        assert!(choose(&only, Some("linux/y")).is_err());
+    }
+
+    #[test]
+    fn what_is_no_manifest_is_refused() {
+        let layer = |digest: &str, size: Value| json!({"digest": digest, "size": size});
+        for layers in [
+            Value::Null,
+            json!({}),
+            json!([1]),
+            json!([layer("sha256:../../x", 1.into())]),
+            json!([layer(DIGEST, (-1).into())]),
+            json!([layer(DIGEST, "1".into())]),
+        ] {
+            assert!(
+                Manifest::parse(&json!({ "layers": layers })).is_err(),
+                "{layers}"
+            );
+        }
+        let plain = Manifest::parse(&json!({"layers": [layer(DIGEST, 1.into())]})).unwrap();
+        assert_eq!(plain.image(), None);
+    }
+}

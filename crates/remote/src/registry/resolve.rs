@@ -1,0 +1,46 @@
+//! From a reference to the manifest of one image.
+
+use http::{HeaderValue, Method, StatusCode, header};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::manifest::{ACCEPTED, Manifest, choose, digest_of};
+use super::session::{Call, Session, read, refusal};
+use crate::failure::{Cause, Failure};
+use crate::retry;
+
+/// The longest manifest, as registries bound them.
+const LONGEST: usize = 4 << 20;
+
+/// Gets the manifest that the reference names; of an index that of a platform.
+pub(crate) async fn resolve(
+    session: &Session,
+    platform: Option<&str>,
+    patience: std::time::Duration,
+) -> Result<Manifest, Failure> {
+    let deadline = Instant::now() + patience;
+    let version = session.reference.version();
+    let value = retry::until(deadline, || get(session, version)).await?;
+    let Some(chosen) = choose(&value, platform)? else {
+        return Manifest::parse(&value);
+    };
+    let value = retry::until(deadline, || get(session, &chosen)).await?;
+    Manifest::parse(&value)
+}
+
+/// Gets a manifest by its tag or digest.
+async fn get(session: &Session, version: &str) -> Result<Value, Failure> {
+    let url = session.url(&format!("manifests/{version}"))?;
+    let accepted = HeaderValue::from_static(ACCEPTED);
+    let call = Call::new(Method::GET, url).header(header::ACCEPT, accepted);
+    let answer = session.send(&call).await?;
+    if answer.status() != StatusCode::OK {
+        return Err(refusal(answer, session.stall).await);
+    }
+    let bytes = read(answer, LONGEST, session.stall).await?;
+    let wrong = |what: &str| Failure::new(Cause::Final, what);
+    if version.starts_with("sha256:") && digest_of(&bytes) != version {
+        return Err(wrong("the manifest is not the one that the digest names"));
+    }
+    serde_json::from_slice(&bytes).map_err(|_| wrong("the manifest is no JSON"))
+}
