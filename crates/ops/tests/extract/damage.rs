@@ -1,6 +1,7 @@
 //! What damage costs: the files concerned and nothing else.
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use sinterfs_model::{Kind, Quiet};
@@ -85,6 +86,67 @@ fn what_can_be_read_is_salvaged() {
     }
 }
 
+/// Salvages the one file of an image; returns its bytes and the warnings.
+fn salvaged(image: &dyn sinterfs_model::Image, cached: u64) -> (Vec<u8>, Vec<String>) {
+    let options = ExtractOptions {
+        owner: false,
+        salvage: true,
+        cached,
+        ..Default::default()
+    };
+    let (_guard, target) = target();
+    let notes = Notes::default();
+    let report = extract(image, &target, &options, &notes).unwrap();
+    assert_eq!(report.failed, 0, "{:?}", notes.warnings());
+    (fs::read(target.join("file")).unwrap(), notes.warnings())
+}
+
+#[test]
+fn a_lost_block_costs_no_other_extent() {
+    // blocks of 128 KiB, the last of which has 100 bytes, as a fragment
+    for (whole, lost) in [(1, 0..1), (4, 0..4), (9, 1..9)] {
+        let mut builder = Builder::new(meta(0o755, 0, 0), 128 << 10);
+        let content = noise(7, (whole << 17) + 100);
+        let pieces = [Piece::Data(content.clone())];
+        let file = builder.file(Builder::ROOT, b"file", meta(0o644, 0, 0), &pieces);
+        let image = builder.finish(0);
+        let mut expected = content;
+        for block in lost.clone() {
+            image.damage(image.ino(file), ((block as u64) << 17) + 5);
+            expected[block << 17..(block + 1) << 17].fill(0);
+        }
+        for cached in [0, 1 << 30] {
+            let (bytes, told) = salvaged(&image, cached);
+            assert!(bytes == expected, "{lost:?}: {told:?}");
+            let count = format!("zeros for {} bytes", lost.len() << 17);
+            assert!(told.iter().any(|text| text.contains(&count)), "{told:?}");
+        }
+    }
+}
+
+#[test]
+fn pages_between_unreadable_sectors_are_salvaged() {
+    let mut builder = Builder::new(meta(0o755, 0, 0), 1 << 20);
+    let content = noise(8, (1 << 20) - 3000);
+    let pieces = [Piece::Data(content.clone())];
+    let file = builder.file(Builder::ROOT, b"file", meta(0o644, 0, 0), &pieces);
+    let image = builder.finish(0);
+    // only two pages can be read: one that is far from both ends, and the last
+    let (one, last) = (77 * 4096, 255 * 4096);
+    let failing = Failing {
+        image: &image,
+        ino: image.ino(file),
+        ranges: vec![0..one, one + 4096..last],
+    };
+    let mut expected = content;
+    expected[..one as usize].fill(0);
+    expected[one as usize + 4096..last as usize].fill(0);
+    for cached in [0, 1 << 30] {
+        let (bytes, told) = salvaged(&failing, cached);
+        assert!(bytes == expected, "{told:?}");
+    }
+}
+
 #[test]
 fn a_failed_replacement_leaves_the_old_file() {
     let mut b = Builder::new(meta(0o755, 0, 0), 4096);
@@ -108,16 +170,21 @@ fn a_failed_replacement_leaves_the_old_file() {
     assert!(fs::read(target.join("f")).unwrap() == noise(1, 9000));
 }
 
-/// An image of which the extents of one file can't be listed.
-struct Unlisted<'a>(&'a sinterfs_testkit::MemImage, sinterfs_model::Ino);
+/// An image of which the extents of one file can't be listed, or ranges of it can't be read.
+struct Failing<'a> {
+    image: &'a sinterfs_testkit::MemImage,
+    ino: sinterfs_model::Ino,
+    /// What is unreadable as sectors of a disk are; if there is nothing, no extents are listed.
+    ranges: Vec<Range<u64>>,
+}
 
-impl sinterfs_model::Image for Unlisted<'_> {
+impl sinterfs_model::Image for Failing<'_> {
     fn info(&self) -> &sinterfs_model::ImageInfo {
-        self.0.info()
+        self.image.info()
     }
 
     fn inode(&self, ino: sinterfs_model::Ino) -> sinterfs_model::Result<sinterfs_model::Inode> {
-        self.0.inode(ino)
+        self.image.inode(ino)
     }
 
     fn read_dir(
@@ -126,7 +193,7 @@ impl sinterfs_model::Image for Unlisted<'_> {
         from: sinterfs_model::Cursor,
         visit: &mut dyn FnMut(sinterfs_model::Dirent<'_>) -> std::ops::ControlFlow<()>,
     ) -> sinterfs_model::Result<()> {
-        self.0.read_dir(dir, from, visit)
+        self.image.read_dir(dir, from, visit)
     }
 
     fn lookup(
@@ -134,15 +201,15 @@ impl sinterfs_model::Image for Unlisted<'_> {
         dir: sinterfs_model::Ino,
         name: &[u8],
     ) -> sinterfs_model::Result<Option<sinterfs_model::Ino>> {
-        self.0.lookup(dir, name)
+        self.image.lookup(dir, name)
     }
 
     fn parent(&self, dir: sinterfs_model::Ino) -> sinterfs_model::Result<sinterfs_model::Ino> {
-        self.0.parent(dir)
+        self.image.parent(dir)
     }
 
     fn read_link(&self, ino: sinterfs_model::Ino) -> sinterfs_model::Result<Vec<u8>> {
-        self.0.read_link(ino)
+        self.image.read_link(ino)
     }
 
     fn extents(
@@ -151,9 +218,9 @@ impl sinterfs_model::Image for Unlisted<'_> {
         from: u64,
         visit: &mut dyn FnMut(sinterfs_model::Extent) -> std::ops::ControlFlow<()>,
     ) -> sinterfs_model::Result<()> {
-        match ino == self.1 {
+        match ino == self.ino && self.ranges.is_empty() {
             true => Err(sinterfs_model::Error::corrupt("no extents")),
-            false => self.0.extents(ino, from, visit),
+            false => self.image.extents(ino, from, visit),
         }
     }
 
@@ -163,7 +230,13 @@ impl sinterfs_model::Image for Unlisted<'_> {
         offset: u64,
         buf: &mut [u8],
     ) -> sinterfs_model::Result<usize> {
-        self.0.read_at(ino, offset, buf)
+        let end = offset + buf.len() as u64;
+        let mut bad = self.ranges.iter();
+        if ino == self.ino && bad.any(|bad| bad.start < end && offset < bad.end) {
+            let error = std::io::Error::from_raw_os_error(5);
+            return Err(sinterfs_model::Error::io("cannot read", error));
+        }
+        self.image.read_at(ino, offset, buf)
     }
 }
 
@@ -171,7 +244,11 @@ impl sinterfs_model::Image for Unlisted<'_> {
 fn extents_that_cannot_be_listed_cost_only_their_file() {
     let image = sample(0);
     let find = |path: &[u8]| resolve(&image, path, Follow::Nothing).unwrap();
-    let damaged = Unlisted(&image, find(b"docs/small"));
+    let damaged = Failing {
+        image: &image,
+        ino: find(b"docs/small"),
+        ranges: Vec::new(),
+    };
     for cached in [0, 1 << 30] {
         let (_guard, target) = target();
         let notes = Notes::default();
