@@ -6,6 +6,8 @@
 mod support;
 
 use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use sinterfs_testkit::{Random, noise};
 use support::{build, run, scratch, shell, try_run};
@@ -64,12 +66,126 @@ fn images_of_every_format_are_repaired() {
                 fs::read(&image).unwrap() == sound,
                 "{format} {round}: other bytes"
             );
+            let kept = dir.join("image.damaged");
+            assert!(fs::read(&kept).unwrap() == bytes, "the damaged image");
+            fs::remove_file(&kept).unwrap();
             assert!(
                 fs::read(&parity_file).unwrap() == parity,
                 "another parity file"
             );
             run(["check", "-q", "--parity", path]);
         }
+    }
+}
+
+/// Sets the time at which a file was changed, in seconds before now.
+fn set_age(path: &Path, seconds: u64) {
+    let time = SystemTime::now() - Duration::from_secs(seconds);
+    let file = fs::File::options().append(true).open(path).unwrap();
+    file.set_modified(time).unwrap();
+}
+
+#[test]
+fn a_newer_image_is_not_replaced_by_an_older_one() {
+    let work = scratch();
+    let dir = work.path();
+    fs::create_dir(dir.join("tree")).unwrap();
+    fs::write(dir.join("tree/noise"), noise(6, 50_000)).unwrap();
+    let (image, parity) = (dir.join("image"), dir.join("image.parity"));
+    let path = image.to_str().unwrap();
+    // all content of DwarFS has checksums; of SquashFS only the times tell
+    for (format, age) in [("dwarfs", 1000), ("squashfs", 1)] {
+        fs::write(dir.join("tree/text"), "one").unwrap();
+        let old = build(format, &dir.join("tree"), &image, &[]);
+        run(["parity", "-q", "--force", "--percent", "100", path]);
+        set_age(&parity, 100);
+        fs::write(dir.join("tree/text"), "two").unwrap();
+        let words = run(["build", "--force", "-f", format, "-o", path]
+            .into_iter()
+            .chain([dir.join("tree").to_str().unwrap()]));
+        let words = String::from_utf8_lossy(&words.stderr).into_owned();
+        assert!(words.contains("is of the former image"), "{words}");
+        set_age(&image, age);
+        let new = fs::read(&image).unwrap();
+        assert!(new != old);
+        let refused = try_run(["repair", path]);
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(
+            words.contains("newer") && words.contains("--force"),
+            "{words}"
+        );
+        let checked = try_run(["check", "--parity", path]);
+        assert_eq!(checked.status.code(), Some(1), "{checked:?}");
+        let words = String::from_utf8_lossy(&checked.stderr).into_owned();
+        assert!(words.contains("sinter parity --force"), "{words}");
+        assert!(fs::read(&image).unwrap() == new);
+        assert_eq!(fs::read_dir(dir).unwrap().count(), 3, "{format}");
+        // on request the old one comes back, and the new one is there, too
+        for kept in ["image.damaged", "image.damaged.2"] {
+            let forced = run(["repair", "--force", path]);
+            let words = String::from_utf8_lossy(&forced.stderr).into_owned();
+            assert!(words.trim_end().ends_with(kept), "{words}");
+            assert!(fs::read(&image).unwrap() == old);
+            assert!(fs::read(dir.join(kept)).unwrap() == new);
+            fs::copy(dir.join(kept), &image).unwrap();
+        }
+        set_age(&image, age);
+        run(["parity", "-q", "--force", path]);
+        run(["check", "-q", "--parity", path]);
+        for kept in ["image.damaged", "image.damaged.2"] {
+            fs::remove_file(dir.join(kept)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_signature_that_is_added_later_stays() {
+    let work = scratch();
+    let dir = work.path();
+    fs::create_dir(dir.join("tree")).unwrap();
+    fs::write(dir.join("tree/noise"), noise(7, 50_000)).unwrap();
+    let image = dir.join("image");
+    build("dwarfs", &dir.join("tree"), &image, &["--with-digest"]);
+    let (path, keys) = (image.to_str().unwrap(), dir.join("keys"));
+    run(["parity", "-q", "--percent", "100", path]);
+    run(["keygen", "--no-password", keys.to_str().unwrap()]);
+    let key = dir.join("keys.key");
+    let signed = run(["sign", "--embed", "--key", key.to_str().unwrap(), path]);
+    let words = String::from_utf8_lossy(&signed.stderr).into_owned();
+    assert!(words.contains("is of the former image"), "{words}");
+    let signed = fs::read(&image).unwrap();
+    let refused = try_run(["repair", path]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(fs::read(&image).unwrap() == signed);
+    run(["parity", "-q", "--force", path]);
+}
+
+#[test]
+fn parity_that_a_damaged_image_needs_is_not_replaced() {
+    let work = scratch();
+    let dir = work.path();
+    fs::create_dir(dir.join("tree")).unwrap();
+    fs::write(dir.join("tree/noise"), noise(8, 100_000)).unwrap();
+    let (image, parity) = (dir.join("image"), dir.join("image.parity"));
+    let path = image.to_str().unwrap();
+    for format in ["dwarfs", "squashfs"] {
+        let sound = build(format, &dir.join("tree"), &image, &[]);
+        run(["parity", "-q", "--force", path]);
+        let made = fs::read(&parity).unwrap();
+        let mut bytes = sound.clone();
+        bytes[50_000] ^= 1;
+        fs::write(&image, &bytes).unwrap();
+        set_age(&image, 100);
+        let refused = try_run(["parity", "--force", path]);
+        assert_eq!(refused.status.code(), Some(3), "{refused:?}");
+        assert!(fs::read(&parity).unwrap() == made);
+        run(["repair", "-q", path]);
+        assert!(fs::read(&image).unwrap() == sound);
+        assert!(fs::read(dir.join("image.damaged")).unwrap() == bytes);
+        fs::remove_file(dir.join("image.damaged")).unwrap();
+        run(["parity", "-q", "--force", path]);
+        fs::remove_file(&parity).unwrap();
     }
 }
 

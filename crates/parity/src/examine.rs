@@ -31,8 +31,10 @@ pub struct Damage {
     pub tables: usize,
     /// Shards whose checksum is lost in all copies.
     pub unknown: usize,
-    /// Whether parts are not where they belong, or a file has another length.
+    /// Whether shards of data are not where they belong, or the file has another length.
     pub moved: bool,
+    /// Whether parts of the record are not where they belong, or its file has another length.
+    pub record_moved: bool,
 }
 
 impl Damage {
@@ -83,7 +85,8 @@ pub fn examine(
     let moved = difference(file.len(), layout.len);
     let in_file = [0, moved, moved];
     let mut damage = Damage {
-        moved: in_file[1] != 0 || in_record[2] != 0,
+        moved: moved != 0,
+        record_moved: in_record[1] != 0 || in_record[2] != 0,
         ..Damage::default()
     };
     let sums = sums(record, &found, in_record, &mut damage);

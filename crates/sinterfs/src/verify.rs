@@ -8,6 +8,8 @@ mod embed;
 mod keys;
 #[cfg(feature = "write")]
 mod parity;
+#[cfg(feature = "write")]
+mod repair;
 pub(crate) mod report;
 #[cfg(feature = "write")]
 mod sign;
@@ -22,7 +24,9 @@ pub use embed::{embed_signature, write_digests};
 #[cfg(feature = "write")]
 pub use keys::{KeyFiles, KeyPassword, generate_keys};
 #[cfg(feature = "write")]
-pub use parity::{Damage, ParityReport, check_parity, parity_path, repair, write_parity};
+pub use parity::{Damage, ParityReport, check_parity, parity_path, write_parity};
+#[cfg(feature = "write")]
+pub use repair::{RepairReport, RepairRequest, repair};
 pub use report::{CheckOptions, CheckReport};
 #[cfg(feature = "write")]
 pub use sign::sign;

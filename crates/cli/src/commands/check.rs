@@ -112,7 +112,12 @@ fn check(args: &Args, image: &Path) -> Result<(u8, Option<serde_json::Value>)> {
             return Err(error);
         }
     };
-    report.problems.extend(damaged.as_ref().map(parity_problem));
+    let is_sound = report.problems.is_empty();
+    let problem = damaged.as_ref().map(|parity| match is_sound {
+        true if parity.is_image_damaged() => other_image(parity),
+        _ => parity_problem(parity),
+    });
+    report.problems.extend(problem);
     let code = if report.problems.is_empty() {
         0
     } else {
@@ -152,7 +157,20 @@ fn parity_problem(report: &ParityReport) -> String {
         true => "`sinter repair` restores them",
         false => "too many for `sinter repair`",
     };
-    format!("parity: {}: {next}", describe(report))
+    format!("parity: {}; {next}", describe(report))
+}
+
+/// Describes a parity that does not fit an image in which its own check found nothing.
+fn other_image(report: &ParityReport) -> String {
+    let next = match report.is_repairable {
+        true => {
+            "if it was changed since, `sinter parity --force` writes a new parity; \
+             if not, `sinter repair` can restore it"
+        }
+        false => "if it was changed since, `sinter parity --force` writes a new parity",
+    };
+    let damage = describe(report);
+    format!("parity: {damage}, but the image passes its own check: {next}")
 }
 
 fn summary(deep: bool, report: &CheckReport) -> String {

@@ -8,6 +8,7 @@ use sinterfs::build::{BuildRequest, Destination, Input};
 use sinterfs::verify::verity::hex;
 use sinterfs::{Error, Result};
 
+use super::parity;
 use crate::args::attributes::{AttributeArgs, MetadataArgs, TimestampArgs};
 use crate::args::filter::FilterArgs;
 use crate::args::pack::{PackArgs, TargetArgs};
@@ -79,8 +80,16 @@ impl MakeImageArgs {
             text::print(&format!("{}\n", hex(&objects.digest)))?;
         }
         let (code, timings) = build_report::tell(&report, verbosity, verbose, display)?;
+        tell_former_parity(&request.destination, verbosity);
         reporting.map_or(Ok(()), |reporting| reporting.write(&timings))?;
         Ok(code)
+    }
+}
+
+/// Says that the parity beside a new image is that of the image before it.
+pub fn tell_former_parity(destination: &Destination, verbosity: VerbosityArgs) {
+    if let (Destination::File { path, .. }, false) = (destination, verbosity.quiet) {
+        parity::tell_former(path);
     }
 }
 

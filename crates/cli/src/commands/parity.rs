@@ -1,6 +1,6 @@
 //! `sinter parity`: writes a file from which an image can be restored after damage.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sinterfs::{Error, Result};
@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Replace that file if it exists.
+    /// Replace that file if it exists, unless it is needed to restore the image.
     #[arg(long)]
     force: bool,
 
@@ -54,6 +54,18 @@ pub struct Args {
 
 fn percentage() -> clap::builder::RangedI64ValueParser<u8> {
     clap::value_parser!(u8).range(1..=100)
+}
+
+/// Says that the parity beside an image that was written anew is that of the former image.
+pub(super) fn tell_former(image: &Path) {
+    let parity = sinterfs::verify::parity_path(image);
+    if parity.is_file() {
+        let [image, parity] =
+            [image, &parity].map(|path| text::name(path.as_os_str().as_encoded_bytes()));
+        messages::line(format_args!(
+            "sinter: {parity} is of the former image; write a new one: sinter parity --force {image}"
+        ));
+    }
 }
 
 /// Writes parity.

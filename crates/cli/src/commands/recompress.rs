@@ -139,7 +139,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let request = request(args)?;
     let display = Display::start(verbosity.show());
     let report = sinterfs::build::recompress(&request, display.observer())?;
+    let tell = || make_image::tell_former_parity(&request.build.destination, verbosity);
     if let Some(built) = &report.rebuilt {
+        tell();
         return build_report::tell(built, verbosity, verbose, display).map(|(code, _)| code);
     }
     let timings = display.observer().timings();
@@ -158,6 +160,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
             messages::write(&summary(&report, seconds));
         }
     }
+    tell();
     Ok(ExitCode::SUCCESS)
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
-use sinterfs::verify::ParityReport;
+use sinterfs::verify::{ParityReport, RepairReport, RepairRequest};
 use sinterfs::{Error, Result};
 
 use super::digest::is_same;
@@ -23,8 +23,13 @@ Examples:
       Write the restored image to a new file.
 
 The image is replaced only when all of it is restored and verified: the very bytes of which the \
-parity was made. If too much is damaged, nothing is changed and the exit code is 3; \
-`sinter extract --salvage` then unpacks what can be read.")]
+parity was made. The file as it was is kept as IMAGE.damaged (then IMAGE.damaged.2 and so on); \
+remove it yourself. If too much is damaged, nothing is changed and the exit code is 3; \
+`sinter extract --salvage` then unpacks what can be read.
+
+An image that differs from its parity but passes its own check is not replaced without --force: it \
+may be a newer one. Where a format has no checksums of content, that holds for images written \
+after their parity.")]
 pub struct Args {
     /// The image file.
     #[arg(value_name = "IMAGE")]
@@ -38,8 +43,8 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Replace that file if it exists.
-    #[arg(long, requires = "output")]
+    /// Replace that file if it exists; without -o, replace an image that may be a newer one.
+    #[arg(long)]
     force: bool,
 
     #[command(flatten)]
@@ -53,32 +58,45 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let default = || sinterfs::verify::parity_path(&args.image);
     let parity = args.parity.clone().unwrap_or_else(default);
-    let output = args.output.as_deref();
-    if output.is_some_and(|output| is_same(output, &parity)) {
+    let output = args.output.clone();
+    if output
+        .as_deref()
+        .is_some_and(|output| is_same(output, &parity))
+    {
         return Err(Error::invalid("the image would replace its parity").path(parity));
     }
     let display = Display::start(args.verbosity.show());
-    let report = sinterfs::verify::repair(
-        &args.image,
-        &parity,
-        output.map(|output| (output, args.force)),
-        args.jobs.threads(),
-        display.observer(),
-    )?;
+    let request = RepairRequest {
+        image: args.image.clone(),
+        parity,
+        output,
+        force: args.force,
+        threads: args.jobs.threads(),
+    };
+    let report = sinterfs::verify::repair(&request, display.observer())?;
     drop(display);
     if args.verbosity.json {
-        text::print(&format!("{:#}\n", as_json(&report)))?;
+        let mut all = as_json(&report.found);
+        let kept = report.kept.as_ref();
+        let kept = kept.map(|kept| text::json_name(kept.as_os_str().as_encoded_bytes()));
+        all["kept"] = json!(kept);
+        text::print(&format!("{all:#}\n"))?;
     } else if !args.verbosity.quiet {
-        messages::line(format_args!("{}", summary(&report)));
+        messages::write(&summary(&report));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn summary(report: &ParityReport) -> String {
-    match report.damage.is_none() {
+fn summary(report: &RepairReport) -> String {
+    let kept = report.kept.as_ref().map(|kept| {
+        let name = text::name(kept.as_os_str().as_encoded_bytes());
+        format!("the file as it was: {name}\n")
+    });
+    let done = match report.found.damage.is_none() {
         true => "nothing is damaged".to_owned(),
-        false => format!("restored: {}", describe(report)),
-    }
+        false => format!("restored: {}", describe(&report.found)),
+    };
+    format!("{done}\n{}", kept.unwrap_or_default())
 }
 
 /// Describes damage that was found.
@@ -96,7 +114,7 @@ pub(super) fn describe(report: &ParityReport) -> String {
             words += &format!(", and {count} {what}");
         }
     }
-    if damage.moved {
+    if damage.moved || damage.record_moved {
         words += "; bytes were missing or added";
     }
     words
@@ -111,7 +129,7 @@ pub(super) fn as_json(report: &ParityReport) -> serde_json::Value {
         "damaged_parts": report.damage.data,
         "damaged_parity": report.damage.parity,
         "damaged_tables": report.damage.tables,
-        "moved": report.damage.moved,
+        "moved": report.damage.moved || report.damage.record_moved,
         "repairable": report.is_repairable,
     })
 }

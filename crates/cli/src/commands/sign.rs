@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use sinterfs::build::write_new;
 use sinterfs::{Error, Result};
 
+use super::parity;
 use crate::args::run::JobsArgs;
 use crate::progress::{Display, Show};
 use crate::text;
@@ -77,7 +78,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     let signature = sinterfs::verify::sign(root, &args.key, password(args)?, &comment)?;
     match (&args.output, args.embed) {
-        (_, true) => sinterfs::verify::embed_signature(&args.image, &signature)?,
+        (_, true) => {
+            sinterfs::verify::embed_signature(&args.image, &signature)?;
+            parity::tell_former(&args.image);
+        }
         (Some(output), _) => write_new(output, args.force, signature.as_bytes())?,
         (None, _) => {
             let output = sinterfs::verify::signature_path(&args.image);

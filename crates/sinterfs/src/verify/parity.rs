@@ -1,27 +1,23 @@
 //! Parity of images: a file beside an image from which damaged parts of it can be restored.
 //!
-//! In: an image of any format, as the bytes of its file. Out: its parity file, what is damaged of
-//! either, or both as they were. **Invariant:** a file is replaced only by one whose bytes were
-//! compared with the checksums in the parity file. Spec: `docs/formats/parity.md`.
+//! In: an image of any format, as the bytes of its file. Out: its parity file, or what is damaged
+//! of either. **Invariant:** a parity file from which a damaged image can be restored is not
+//! replaced. Spec: `docs/formats/parity.md`.
 
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use sinterfs_block::{FileSource, ReadAt};
-use sinterfs_model::{Error, Observer, Result};
-use sinterfs_parity::{
-    Examined, FoundRecord, ParityLayout, ParityRecord, encode, examine, find, restore,
-};
+use sinterfs_block::{FileSource, ReadAt as _};
+use sinterfs_model::{Error, Kind, Observer, Result};
+use sinterfs_parity::{Examined, FoundRecord, ParityLayout, ParityRecord, encode, examine, find};
 use sinterfs_pipeline::Scratch;
 
+use super::repair::seems_sound;
 use crate::write::hidden_file::parent;
 use crate::write::output::Output;
 
 pub use sinterfs_parity::Damage;
-
-/// Bytes that are copied at once.
-const STEP: u64 = 1 << 20;
 
 /// An image and its parity, compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +36,7 @@ pub struct ParityReport {
 }
 
 impl ParityReport {
-    fn new(examined: &Examined) -> Self {
+    pub(super) fn new(examined: &Examined) -> Self {
         let layout = examined.layout();
         Self {
             parts: layout.data,
@@ -49,6 +45,16 @@ impl ParityReport {
             damage: examined.damage,
             is_repairable: examined.is_repairable(),
         }
+    }
+
+    /// Returns whether the image is not the one of which the parity was made.
+    pub fn is_image_damaged(&self) -> bool {
+        self.damage.data > 0 || self.damage.moved
+    }
+
+    /// Returns whether the parity file is not as it was written.
+    pub fn is_parity_damaged(&self) -> bool {
+        self.damage.parity > 0 || self.damage.tables > 0 || self.damage.record_moved
     }
 }
 
@@ -60,6 +66,8 @@ pub fn parity_path(image: &Path) -> PathBuf {
 }
 
 /// Writes the parity of an image: so many percent of its length. Returns the bytes written.
+///
+/// `Corrupt` if the parity that would be replaced can restore the image, which is damaged.
 pub fn write_parity(
     image: &Path,
     to: &Path,
@@ -69,6 +77,9 @@ pub fn write_parity(
     observer: &dyn Observer,
 ) -> Result<u64> {
     let located = |error: Error| error.path(image);
+    if replace && to.is_file() {
+        may_replace(image, to, threads, observer)?;
+    }
     let source = FileSource::open(image)?;
     let layout = ParityLayout::new(source.len(), percent).map_err(located)?;
     let output = Output::create(to, replace)?;
@@ -77,6 +88,23 @@ pub fn write_parity(
     write_record(&record, &output, to)?;
     output.commit()?;
     Ok(layout.record_len())
+}
+
+/// Fails if a parity file is needed to restore its image.
+fn may_replace(image: &Path, to: &Path, threads: usize, observer: &dyn Observer) -> Result<()> {
+    let found = match check_parity(image, to, threads, observer) {
+        Ok(found) => found,
+        Err(error) if error.kind() == Kind::Cancelled => return Err(error),
+        // no parity, or none that is of use
+        Err(_) => return Ok(()),
+    };
+    let is_of_use = found.is_repairable && found.is_image_damaged();
+    if is_of_use && !seems_sound(image, to, threads, observer)? {
+        let what = "this parity can restore the image, which differs from what it was made of and \
+                    seems to be damaged: repair the image, or remove the parity to give that up";
+        return Err(Error::corrupt(what).path(to));
+    }
+    Ok(())
 }
 
 /// Compares an image with its parity.
@@ -90,56 +118,15 @@ pub fn check_parity(
     Ok(ParityReport::new(&sources.examine(threads, observer)?))
 }
 
-/// Restores an image, and its parity, as they were when the parity was made: in place, or the image
-/// as a new file. `Corrupt` if more is damaged than can be restored; nothing is changed then.
-///
-/// The report is of what was found before.
-pub fn repair(
-    image: &Path,
-    parity: &Path,
-    new: Option<(&Path, bool)>,
-    threads: usize,
-    observer: &dyn Observer,
-) -> Result<ParityReport> {
-    let sources = Sources::open(image, parity)?;
-    let examined = sources.examine(threads, observer)?;
-    let report = ParityReport::new(&examined);
-    if report.damage.is_none() && new.is_none() {
-        return Ok(report);
-    }
-    let (to, replace) = new.unwrap_or((image, true));
-    let output = Output::create(to, replace)?;
-    let scratch = scratch(to);
-    let (data, record) = restore(
-        &sources.image,
-        &sources.parity,
-        &examined,
-        || scratch.file(),
-        threads,
-        observer,
-    )
-    .map_err(|error| error.path(image))?;
-    copy(&data, &output, to)?;
-    if new.is_some() {
-        output.commit()?;
-        return Ok(report);
-    }
-    let second = Output::create(parity, true)?;
-    write_record(&record, &second, parity)?;
-    output.commit()?;
-    second.commit()?;
-    Ok(report)
-}
-
 /// An image and its parity file.
-struct Sources {
-    image: FileSource,
-    parity: FileSource,
+pub(super) struct Sources {
+    pub(super) image: FileSource,
+    pub(super) parity: FileSource,
     found: FoundRecord,
 }
 
 impl Sources {
-    fn open(image: &Path, parity: &Path) -> Result<Self> {
+    pub(super) fn open(image: &Path, parity: &Path) -> Result<Self> {
         let (image, source) = (FileSource::open(image)?, FileSource::open(parity)?);
         let found = find(&source)?;
         let found = found.ok_or_else(|| {
@@ -152,32 +139,20 @@ impl Sources {
         })
     }
 
-    fn examine(&self, threads: usize, observer: &dyn Observer) -> Result<Examined> {
+    pub(super) fn examine(&self, threads: usize, observer: &dyn Observer) -> Result<Examined> {
         examine(&self.image, &self.parity, self.found, threads, observer)
     }
 }
 
 /// Returns where scratch files go: beside the output, which has room for as much.
-fn scratch(output: &Path) -> Scratch {
+pub(super) fn scratch(output: &Path) -> Scratch {
     Scratch::new(parent(output).to_owned())
 }
 
-fn write_record(record: &ParityRecord, output: &Output, path: &Path) -> Result<()> {
+pub(super) fn write_record(record: &ParityRecord, output: &Output, path: &Path) -> Result<()> {
     let mut out = output.writer();
     record.for_each_part(|part| {
         let written = out.write_all(part);
         written.map_err(|error| Error::io("cannot write the parity", error).path(path))
     })
-}
-
-fn copy(data: &dyn ReadAt, output: &Output, path: &Path) -> Result<()> {
-    let mut out = output.writer();
-    let mut at = 0;
-    while at < data.len() {
-        let part = data.read(at, STEP.min(data.len() - at))?;
-        let written = out.write_all(&part);
-        written.map_err(|error| Error::io("cannot write the image", error).path(path))?;
-        at += part.len() as u64;
-    }
-    Ok(())
 }

@@ -1,0 +1,232 @@
+//! Restoring an image from its parity.
+//!
+//! In: an image and its parity file. Out: both as they were when the parity was made, or the image
+//! as a new file. **Invariant:** a file gets its name only when its bytes were compared with the
+//! checksums in the parity file, and the file that it replaces keeps another name: what is taken
+//! for damage may be a newer image. Spec: `docs/formats/parity.md`.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use sinterfs_model::{Error, Kind, Observer, Result, Setting};
+use sinterfs_parity::{ParityRecord, Restored, restore};
+
+use super::check::check;
+use super::parity::{ParityReport, Sources, scratch, write_record};
+use super::report::CheckOptions;
+use crate::open_options::OpenOptions;
+use crate::write::output::Output;
+
+/// The most images that are kept under names of their own beside one image.
+const MOST_KEPT: u32 = 1000;
+
+/// What is to be repaired, and how.
+#[derive(Debug, Clone, Default)]
+pub struct RepairRequest {
+    /// The image file.
+    pub image: PathBuf,
+    /// Its parity file.
+    pub parity: PathBuf,
+    /// The file for the restored image, if neither of the two is to be changed.
+    pub output: Option<PathBuf>,
+    /// Whether `output` may exist, and an image that seems to be sound is replaced.
+    pub force: bool,
+    /// Threads that work; 0 means as many as the machine runs at once.
+    pub threads: usize,
+}
+
+/// What a repair did.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct RepairReport {
+    /// What was found before.
+    pub found: ParityReport,
+    /// Where the image is now that was replaced.
+    pub kept: Option<PathBuf>,
+}
+
+/// Restores an image, and its parity, as they were when the parity was made: in place, or the image
+/// as a new file. The image that was there is kept under
+/// another name, `IMAGE.damaged`.
+///
+/// `Corrupt` if more is damaged than can be restored, `Invalid` if the image seems to be another
+/// one than that of the parity, and not a damaged one; nothing is changed then.
+pub fn repair(request: &RepairRequest, observer: &dyn Observer) -> Result<RepairReport> {
+    let (image, parity) = (&*request.image, &*request.parity);
+    let sources = Sources::open(image, parity)?;
+    let examined = sources.examine(request.threads, observer)?;
+    let mut report = RepairReport {
+        found: ParityReport::new(&examined),
+        kept: None,
+    };
+    if report.found.damage.is_none() && request.output.is_none() {
+        return Ok(report);
+    }
+    if request.output.is_none() {
+        may_replace(request, report.found, observer)?;
+    }
+    let (to, replace) = match &request.output {
+        Some(output) => (&**output, request.force),
+        None => (image, true),
+    };
+    let output = Output::create(to, replace)?;
+    let scratch = scratch(to);
+    let (data, record) = restore(
+        &sources.image,
+        &sources.parity,
+        &examined,
+        || scratch.file(),
+        request.threads,
+        observer,
+    )
+    .map_err(|error| error.path(image))?;
+    write_image(&data, &record, &output, to)?;
+    if request.output.is_some() {
+        output.commit()?;
+        return Ok(report);
+    }
+    let second = Output::create(parity, true)?;
+    write_record(&record, &second, parity)?;
+    report.kept = Some(replace_and_keep(image, output)?);
+    second.commit()?;
+    Ok(report)
+}
+
+/// Fails if an image is not to be replaced, although it is not the one of its parity.
+fn may_replace(
+    request: &RepairRequest,
+    found: ParityReport,
+    observer: &dyn Observer,
+) -> Result<()> {
+    let image = &*request.image;
+    let is_asked = request.force || !found.is_repairable;
+    if !is_asked && seems_sound(image, &request.parity, request.threads, observer)? {
+        return Err(not_damaged(image));
+    }
+    Ok(())
+}
+
+fn write_image(
+    data: &Restored<'_>,
+    record: &ParityRecord,
+    output: &Output,
+    path: &Path,
+) -> Result<()> {
+    let mut out = output.writer();
+    data.for_each_part(record, |part| {
+        let written = out.write_all(part);
+        written.map_err(|error| Error::io("cannot write the image", error).path(path))
+    })
+}
+
+/// Returns whether an image that differs from that of a parity is likely to be a later one rather
+/// than a damaged one: it passes its own check, and either all of its content has checksums, or it
+/// was written after the parity.
+pub(super) fn seems_sound(
+    image: &Path,
+    parity: &Path,
+    threads: usize,
+    observer: &dyn Observer,
+) -> Result<bool> {
+    let depth = CheckOptions {
+        deep: true,
+        threads,
+    };
+    let report = match check(image, &OpenOptions::default(), depth, observer) {
+        Ok(report) => report,
+        Err(error) if error.kind() == Kind::Cancelled => return Err(error),
+        Err(_) => return Ok(false),
+    };
+    let is_covered = report.sections.is_some() || report.root_digest.is_some();
+    Ok(report.problems.is_empty() && (is_covered || is_newer(image, parity)?))
+}
+
+fn is_newer(image: &Path, parity: &Path) -> Result<bool> {
+    let changed = |path: &Path| {
+        let found = std::fs::metadata(path);
+        let found = found.map_err(|error| Error::io("cannot stat", error).path(path))?;
+        Ok((found.mtime(), found.mtime_nsec()))
+    };
+    Ok(changed(image)? > changed(parity)?)
+}
+
+fn not_damaged(image: &Path) -> Error {
+    let option = Setting::Replace;
+    let what = format!(
+        "the image is not the one of which the parity was made, but passes its own check, so it \
+         may be a newer one; use {option} to restore the former image all the same"
+    );
+    Error::invalid(what).about([option]).path(image)
+}
+
+/// Gives a complete file the name of the image, and the image another name, which is returned.
+fn replace_and_keep(image: &Path, output: Output) -> Result<PathBuf> {
+    let image = std::fs::canonicalize(image)
+        .map_err(|error| Error::io("cannot resolve the image", error).path(image))?;
+    let kept = keep(&image)?;
+    let committed = output.commit();
+    if let Err(error) = committed {
+        undo(&image, &kept);
+        return Err(error);
+    }
+    Ok(kept)
+}
+
+/// Gives a file a further name beside it that no file has, and returns that.
+fn keep(image: &Path) -> Result<PathBuf> {
+    let failed = |error: std::io::Error, name: &Path| {
+        Error::io("cannot keep the damaged image under this name", error).path(name)
+    };
+    for number in 1..=MOST_KEPT {
+        let mut name = OsString::from(image);
+        name.push(".damaged");
+        if number > 1 {
+            name.push(format!(".{number}"));
+        }
+        let name = PathBuf::from(name);
+        match std::fs::hard_link(image, &name) {
+            Ok(()) => return Ok(name),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) if has_no_links(&error) => {
+                // without links, the image has no name of its own for a moment
+                let flags = rustix::fs::RenameFlags::NOREPLACE;
+                let cwd = rustix::fs::CWD;
+                match rustix::fs::renameat_with(cwd, image, cwd, &name, flags) {
+                    Ok(()) => return Ok(name),
+                    Err(rustix::io::Errno::EXIST) => {}
+                    Err(error) => return Err(failed(error.into(), &name)),
+                }
+            }
+            Err(error) => return Err(failed(error, &name)),
+        }
+    }
+    let what = format!("{MOST_KEPT} images are kept beside it; remove some of them");
+    Err(Error::limit(what).path(image))
+}
+
+/// Returns whether links cannot be made here: FAT has none, and of other users' files there may be
+/// none.
+fn has_no_links(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let errno = Errno::from_io_error(error);
+    errno.is_some_and(|errno| {
+        [Errno::PERM, Errno::OPNOTSUPP, Errno::NOSYS, Errno::MLINK].contains(&errno)
+    })
+}
+
+/// Removes the further name of an image that was not replaced. What fails leaves the image under
+/// both names, or under that one.
+fn undo(image: &Path, kept: &Path) {
+    let inode = |path: &Path| std::fs::metadata(path).map(|found| (found.dev(), found.ino()));
+    match (inode(image), inode(kept)) {
+        (Ok(now), Ok(before)) if now == before => drop(std::fs::remove_file(kept)),
+        (Err(_), Ok(_)) => drop(std::fs::hard_link(kept, image).or_else(|_| {
+            let flags = rustix::fs::RenameFlags::NOREPLACE;
+            let cwd = rustix::fs::CWD;
+            rustix::fs::renameat_with(cwd, kept, cwd, image, flags).map_err(std::io::Error::from)
+        })),
+        _ => {}
+    }
+}
