@@ -6,7 +6,9 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use sinterfs_block::{FileSource, ReadAt as _};
 use sinterfs_model::{Error, Kind, Observer, Result};
@@ -80,14 +82,30 @@ pub fn write_parity(
     if replace && to.is_file() {
         may_replace(image, to, threads, observer)?;
     }
+    let before = state(image)?;
     let source = FileSource::open(image)?;
     let layout = ParityLayout::new(source.len(), percent).map_err(located)?;
     let output = Output::create(to, replace)?;
     let record = encode(&source, layout, scratch(to).file()?, threads, observer);
     let record = record.map_err(located)?;
     write_record(&record, &output, to)?;
+    if state(image)? != before {
+        let changed = std::io::Error::other("another length, time or file");
+        return Err(located(Error::io(
+            "the file changed while it was read",
+            changed,
+        )));
+    }
     output.commit()?;
     Ok(layout.record_len())
+}
+
+/// Returns what changes in most cases when a file is written or replaced; nothing for a device.
+fn state(image: &Path) -> Result<Option<(u64, u64, u64, SystemTime)>> {
+    let found = std::fs::metadata(image);
+    let found = found.map_err(|error| Error::io("cannot stat", error).path(image))?;
+    let time = found.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    Ok((found.is_file()).then(|| (found.dev(), found.ino(), found.len(), time)))
 }
 
 /// Fails if a parity file is needed to restore its image.
