@@ -6,11 +6,13 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use sinterfs_testkit::{Random, noise};
-use support::{build, run, scratch, shell, try_run};
+use support::{build, is_root, run, scratch, shell, sinter, skip, try_run};
 
 #[test]
 fn images_of_every_format_are_repaired() {
@@ -189,6 +191,130 @@ fn parity_that_a_damaged_image_needs_is_not_replaced() {
     }
 }
 
+/// An image of a file of noise in a directory of its own, its bytes, and its parity, written.
+fn protected(dir: &Path) -> (PathBuf, Vec<u8>, PathBuf) {
+    fs::create_dir_all(dir.join("tree")).unwrap();
+    fs::write(dir.join("tree/noise"), noise(9, 100_000)).unwrap();
+    let image = dir.join("image");
+    let sound = build("dwarfs", &dir.join("tree"), &image, &[]);
+    run(["parity".as_ref(), "-q".as_ref(), image.as_os_str()]);
+    (image, sound, dir.join("image.parity"))
+}
+
+/// Changes a byte of a file in place.
+fn flip(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn what_is_not_damaged_is_not_written() {
+    let work = scratch();
+    let (image, sound, parity) = protected(work.path());
+    let made = fs::read(&parity).unwrap();
+    let inode = |path: &Path| fs::metadata(path).unwrap().ino();
+    let before = [inode(&image), inode(&parity)];
+    flip(&parity, 3000);
+    run(["repair".as_ref(), image.as_os_str()]);
+    assert!(fs::read(&parity).unwrap() == made);
+    assert_eq!(inode(&image), before[0], "the image was replaced");
+    assert_ne!(inode(&parity), before[1]);
+    let before = inode(&parity);
+    flip(&image, 3000);
+    run(["repair".as_ref(), image.as_os_str()]);
+    assert!(fs::read(&image).unwrap() == sound);
+    assert_eq!(inode(&parity), before, "the parity was replaced");
+}
+
+#[test]
+fn parity_that_cannot_be_written_is_enough() {
+    if !is_root() {
+        return;
+    }
+    let work = scratch();
+    let dir = work.path();
+    let (image, sound, parity) = protected(dir);
+    let other = dir.join("read-only");
+    fs::create_dir(&other).unwrap();
+    fs::rename(&parity, other.join("parity")).unwrap();
+    let named = other.join("parity");
+    let mut bind = Command::new("mount");
+    let bound = bind.arg("--bind").args([&other, &other]).status();
+    if !bound.is_ok_and(|status| status.success()) {
+        skip("needs the right to mount");
+        return;
+    }
+    let _guard = Unmount(&other);
+    let mut remount = Command::new("mount");
+    let remount = remount.args(["-o", "remount,ro,bind"]).arg(&other).status();
+    assert!(remount.unwrap().success());
+    assert!(
+        fs::write(other.join("x"), "x").is_err(),
+        "it can be written"
+    );
+    let repair = || {
+        let mut command = sinter();
+        command.arg("repair").arg(&image).arg("--parity");
+        command.arg(&named).output().unwrap()
+    };
+    flip(&image, 3000);
+    let output = repair();
+    assert!(output.status.success(), "{output:?}");
+    assert!(fs::read(&image).unwrap() == sound);
+    // the image comes first, also if the parity is damaged and cannot be restored
+    let mut remount = Command::new("mount");
+    let remount = remount.args(["-o", "remount,rw,bind"]).arg(&other).status();
+    assert!(remount.unwrap().success());
+    flip(&named, 3000);
+    let mut remount = Command::new("mount");
+    let remount = remount.args(["-o", "remount,ro,bind"]).arg(&other).status();
+    assert!(remount.unwrap().success());
+    flip(&image, 50_000);
+    let output = repair();
+    assert_eq!(output.status.code(), Some(7), "{output:?}");
+    assert!(fs::read(&image).unwrap() == sound);
+}
+
+/// Unmounts a directory in the end.
+struct Unmount<'a>(&'a Path);
+
+impl Drop for Unmount<'_> {
+    fn drop(&mut self) {
+        let status = Command::new("umount").arg(self.0).status();
+        assert!(status.is_ok_and(|status| status.success()) || std::thread::panicking());
+    }
+}
+
+#[test]
+fn a_restored_image_has_the_attributes_of_the_old_one() {
+    let work = scratch();
+    let (image, sound, parity) = protected(work.path());
+    for path in [&image, &parity] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o640)).unwrap();
+        let _ = rustix::fs::setxattr(path, "user.note", b"mine", rustix::fs::XattrFlags::empty());
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(path, Some(1000), Some(1001)).unwrap();
+        }
+        flip(path, 3000);
+        set_age(path, 5000);
+    }
+    let state = |path: &Path| {
+        let found = fs::metadata(path).unwrap();
+        let mut value = vec![0; 100];
+        let xattr = rustix::fs::getxattr(path, "user.note", &mut value[..]);
+        (
+            (found.uid(), found.gid(), found.mode()),
+            (found.mtime(), found.mtime_nsec()),
+            xattr.map(|len| value[..len].to_vec()),
+        )
+    };
+    let before = [state(&image), state(&parity)];
+    run(["repair".as_ref(), "-q".as_ref(), image.as_os_str()]);
+    assert!(fs::read(&image).unwrap() == sound);
+    assert_eq!([state(&image), state(&parity)], before);
+}
+
 #[test]
 fn what_cannot_be_repaired_is_left_as_it_is() {
     let work = scratch();
@@ -209,7 +335,9 @@ fn what_cannot_be_repaired_is_left_as_it_is() {
     let mut bytes = sound.clone();
     bytes[10_000..50_000].fill(0xaa);
     fs::write(&image, &bytes).unwrap();
-    for words in [&["repair", path][..], &["repair", path, "-o", "new"]] {
+    let new = dir.join("new");
+    let to_new = ["repair", path, "-o", new.to_str().unwrap()];
+    for words in [&["repair", path][..], &to_new] {
         let output = try_run(words);
         assert_eq!(output.status.code(), Some(3), "{output:?}");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -22,6 +22,7 @@ pub mod pipeline_format;
 pub mod purpose;
 pub mod recompress;
 pub mod recompress_request;
+mod replaced;
 pub mod report;
 pub mod request;
 pub(crate) mod resolve;

@@ -84,7 +84,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     } else if !args.verbosity.quiet {
         messages::write(&summary(&report));
     }
-    Ok(ExitCode::SUCCESS)
+    // the image is as it should be; the caller is to know of the parity
+    report.parity_failed.map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
 fn summary(report: &RepairReport) -> String {

@@ -45,10 +45,12 @@ pub struct RepairReport {
     pub found: ParityReport,
     /// Where the image is now that was replaced.
     pub kept: Option<PathBuf>,
+    /// Why the parity is still damaged, although the image is restored.
+    pub parity_failed: Option<Error>,
 }
 
 /// Restores an image, and its parity, as they were when the parity was made: in place, or the image
-/// as a new file. The image that was there is kept under
+/// as a new file. What is not damaged is not written. The image that was there is kept under
 /// another name, `IMAGE.damaged`.
 ///
 /// `Corrupt` if more is damaged than can be restored, `Invalid` if the image seems to be another
@@ -60,19 +62,21 @@ pub fn repair(request: &RepairRequest, observer: &dyn Observer) -> Result<Repair
     let mut report = RepairReport {
         found: ParityReport::new(&examined),
         kept: None,
+        parity_failed: None,
     };
-    if report.found.damage.is_none() && request.output.is_none() {
-        return Ok(report);
-    }
-    if request.output.is_none() {
-        may_replace(request, report.found, observer)?;
-    }
-    let (to, replace) = match &request.output {
-        Some(output) => (&**output, request.force),
-        None => (image, true),
+    let found = report.found;
+    let output = match &request.output {
+        Some(output) => Some((&**output, request.force)),
+        None if found.is_image_damaged() => {
+            may_replace(request, found, observer)?;
+            Some((image, true))
+        }
+        None if found.is_parity_damaged() => None,
+        None => return Ok(report),
     };
-    let output = Output::create(to, replace)?;
-    let scratch = scratch(to);
+    let scratch = scratch(output.map_or(parity, |(path, _)| path));
+    let output = output.map(|(path, replace)| Output::create(path, replace));
+    let output = output.transpose()?;
     let (data, record) = restore(
         &sources.image,
         &sources.parity,
@@ -82,15 +86,26 @@ pub fn repair(request: &RepairRequest, observer: &dyn Observer) -> Result<Repair
         observer,
     )
     .map_err(|error| error.path(image))?;
-    write_image(&data, &record, &output, to)?;
-    if request.output.is_some() {
-        output.commit()?;
-        return Ok(report);
+    match (output, &request.output) {
+        (Some(output), Some(path)) => {
+            write_image(&data, &record, &output, path)?;
+            output.commit()?;
+            return Ok(report);
+        }
+        (Some(output), None) => {
+            write_image(&data, &record, &output, image)?;
+            output.resemble(image)?;
+            report.kept = Some(replace_and_keep(image, output)?);
+        }
+        (None, _) => {}
     }
-    let second = Output::create(parity, true)?;
-    write_record(&record, &second, parity)?;
-    report.kept = Some(replace_and_keep(image, output)?);
-    second.commit()?;
+    if found.is_parity_damaged() {
+        let written = replace_parity(parity, &record);
+        match (written, &report.kept) {
+            (Err(error), Some(_)) => report.parity_failed = Some(error),
+            (written, _) => written?,
+        }
+    }
     Ok(report)
 }
 
@@ -106,6 +121,13 @@ fn may_replace(
         return Err(not_damaged(image));
     }
     Ok(())
+}
+
+fn replace_parity(path: &Path, record: &ParityRecord) -> Result<()> {
+    let output = Output::create(path, true)?;
+    write_record(record, &output, path)?;
+    output.resemble(path)?;
+    output.commit()
 }
 
 fn write_image(

@@ -21,6 +21,7 @@ use sinterfs_model::{Error, Result, Setting};
 use sinterfs_pipeline::Scratch;
 
 use crate::write::hidden_file::{self, parent};
+use crate::write::replaced::copy_attributes;
 use crate::write::request::Destination;
 
 /// How much is collected before a write reaches the kernel, in bytes.
@@ -181,6 +182,17 @@ impl Output {
             file: Arc::clone(&self.file),
             start: written.position,
         }
+    }
+
+    /// Gives the complete file the owner, permissions, xattrs and times of another one, as far as
+    /// this process may.
+    pub fn resemble(&self, old: &Path) -> Result<()> {
+        let failed = |e| Error::io("cannot keep the attributes of the file", e).path(old);
+        let mut written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        // what is written later would change the times
+        written.file.flush().map_err(failed)?;
+        let old = File::open(old).map_err(failed)?;
+        copy_attributes(&old, written.file.get_ref()).map_err(failed)
     }
 
     /// Makes the bytes durable and gives the file its name.
