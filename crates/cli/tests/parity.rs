@@ -316,6 +316,58 @@ fn a_restored_image_has_the_attributes_of_the_old_one() {
 }
 
 #[test]
+fn a_device_is_not_repaired_in_place() {
+    if !is_root() {
+        return;
+    }
+    let work = scratch();
+    let dir = work.path();
+    let (image, mut sound, parity) = protected(dir);
+    sound.resize(sound.len().next_multiple_of(4096), 0);
+    fs::write(&image, &sound).unwrap();
+    fs::remove_file(&parity).unwrap();
+    run(["parity".as_ref(), "-q".as_ref(), image.as_os_str()]);
+    flip(&image, 3000);
+    let damaged = fs::read(&image).unwrap();
+    let mut attach = Command::new("losetup");
+    let attached = attach.args(["-f", "--show"]).arg(&image).output();
+    let device = match attached {
+        Ok(output) if output.status.success() => String::from_utf8(output.stdout).unwrap(),
+        _ => {
+            skip("needs losetup and a loop device");
+            return;
+        }
+    };
+    let device = device.trim();
+    let _guard = Detach(device);
+    let (parity, new) = (parity.to_str().unwrap(), dir.join("new"));
+    for force in [&[][..], &["--force"]] {
+        let refused = try_run(["repair", "--parity", parity, device].iter().chain(force));
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    }
+    assert!(fs::read(device).unwrap() == damaged);
+    run([
+        "repair",
+        "--parity",
+        parity,
+        device,
+        "-o",
+        new.to_str().unwrap(),
+    ]);
+    assert!(fs::read(&new).unwrap() == sound);
+}
+
+/// Detaches a loop device in the end.
+struct Detach<'a>(&'a str);
+
+impl Drop for Detach<'_> {
+    fn drop(&mut self) {
+        let status = Command::new("losetup").args(["-d", self.0]).status();
+        assert!(status.is_ok_and(|status| status.success()) || std::thread::panicking());
+    }
+}
+
+#[test]
 fn what_cannot_be_repaired_is_left_as_it_is() {
     let work = scratch();
     let dir = work.path();

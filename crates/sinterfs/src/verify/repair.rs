@@ -116,6 +116,11 @@ fn may_replace(
     observer: &dyn Observer,
 ) -> Result<()> {
     let image = &*request.image;
+    if !image.is_file() {
+        let what = "only files are repaired in place, since a device cannot be kept under another \
+                    name; write the image to a new file";
+        return Err(Error::invalid(what).path(image));
+    }
     let is_asked = request.force || !found.is_repairable;
     if !is_asked && seems_sound(image, &request.parity, request.threads, observer)? {
         return Err(not_damaged(image));
@@ -124,6 +129,10 @@ fn may_replace(
 }
 
 fn replace_parity(path: &Path, record: &ParityRecord) -> Result<()> {
+    if !path.is_file() {
+        let what = "only files are repaired in place; write a new parity file";
+        return Err(Error::invalid(what).path(path));
+    }
     let output = Output::create(path, true)?;
     write_record(record, &output, path)?;
     output.resemble(path)?;

@@ -11,7 +11,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -203,6 +203,9 @@ impl Output {
         let mut file = written.file.get_ref();
         match &mut self.target {
             // a pipe cannot be synced, and need not be
+            OutputTarget::Stream if is_block_device(file) => file
+                .sync_all()
+                .map_err(|e| Error::io("cannot sync the output", e)),
             OutputTarget::Stream => Ok(()),
             OutputTarget::Behind { stream } => {
                 file.rewind().map_err(cannot_write)?;
@@ -245,6 +248,11 @@ impl Drop for Output {
             let _ = std::fs::remove_file(temporary);
         }
     }
+}
+
+fn is_block_device(file: &File) -> bool {
+    file.metadata()
+        .is_ok_and(|found| found.file_type().is_block_device())
 }
 
 /// Returns the position of a seekable file; a file opened for appending has none.
