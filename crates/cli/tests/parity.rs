@@ -368,6 +368,44 @@ impl Drop for Detach<'_> {
 }
 
 #[test]
+fn parity_may_be_elsewhere_and_of_any_file() {
+    let work = scratch();
+    let dir = work.path();
+    let (image, _, parity) = protected(dir);
+    let elsewhere = dir.join("elsewhere");
+    fs::rename(&parity, &elsewhere).unwrap();
+    let option = format!("--parity={}", elsewhere.display());
+    let path = image.to_str().unwrap();
+    run(["check", &option, path]);
+    assert_eq!(try_run(["check", "--parity", path]).status.code(), Some(5));
+    assert_eq!(
+        try_run(["check", &option, path, path]).status.code(),
+        Some(2)
+    );
+    flip(&image, 3000);
+    let output = try_run(["check", &option, path]);
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(words.contains("can restore them"), "{words}");
+    assert!(words.contains("damaged: 1 of "), "{words}");
+    // a file that is no image
+    let text = dir.join("text");
+    fs::write(&text, noise(10, 50_000)).unwrap();
+    let path = text.to_str().unwrap();
+    run(["parity", "-q", path]);
+    assert_eq!(try_run(["check", path]).status.code(), Some(4));
+    let output = run(["check", "--parity", path]);
+    let words = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(words.contains("only compared with its parity"), "{words}");
+    flip(&dir.join("text.parity"), 3000);
+    assert_eq!(try_run(["check", "--parity", path]).status.code(), Some(1));
+    flip(&text, 3000);
+    let output = try_run(["check", "--parity", path]);
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(words.contains("can restore them"), "{words}");
+}
+
+#[test]
 fn what_cannot_be_repaired_is_left_as_it_is() {
     let work = scratch();
     let dir = work.path();

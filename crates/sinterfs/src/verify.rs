@@ -17,7 +17,7 @@ mod signature;
 pub(crate) mod trusted_source;
 
 pub use crate::trust::{Anchor, Trust};
-pub use check::check;
+pub use check::{check, is_image};
 pub use digest::digest;
 #[cfg(feature = "write")]
 pub use embed::{embed_signature, write_digests};

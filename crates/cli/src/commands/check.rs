@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use sinterfs::verify::{CheckOptions, CheckReport, ParityReport};
-use sinterfs::{Kind, Result};
+use sinterfs::{Error, Kind, Result};
 
 use super::repair::{as_json as parity_json, describe};
 use crate::args::input::ImageArgs;
@@ -33,6 +33,8 @@ Examples:
       Verify the signature of the image, and all data that it covers.
   sinter check --parity image.dwarfs
       Also compare the image with its parity, which `sinter parity` writes.
+  sinter check --parity=/other/disk/image.parity image.dwarfs
+      Compare it with a parity file that has another name.
 
 Digests in the image are always verified; --digest and --signed-by prove that they are the \
 expected ones."
@@ -49,9 +51,9 @@ pub struct Args {
     #[arg(long)]
     deep: bool,
 
-    /// Compare the image with its parity file, IMAGE.parity.
-    #[arg(long)]
-    parity: bool,
+    /// Compare the image with its parity file, IMAGE.parity or this one; any other file, too.
+    #[arg(long, value_name = "FILE", require_equals = true)]
+    parity: Option<Option<PathBuf>>,
 
     #[command(flatten)]
     jobs: JobsArgs,
@@ -63,6 +65,11 @@ pub struct Args {
 /// Checks images, and prints every problem; goes on with the next image after one that cannot be
 /// checked.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    if matches!(args.parity, Some(Some(_))) && !args.more.is_empty() {
+        return Err(Error::invalid(
+            "--parity=FILE is of one image; there are several",
+        ));
+    }
     let images = std::iter::once(&args.image.image).chain(&args.more);
     let (mut worst, mut all) = (0, Vec::new());
     for image in images {
@@ -104,6 +111,14 @@ fn check(args: &Args, image: &Path) -> Result<(u8, Option<serde_json::Value>)> {
     drop(display);
     let mut report = match report {
         Ok(report) => report,
+        // any file may have parity; an image of which the beginning is damaged is none, either
+        Err(error) if is_other_file(&error, image, parity.as_ref()) => {
+            let mut report = CheckReport::default();
+            report
+                .notes
+                .push(format!("only compared with its parity: {}", error.what()));
+            report
+        }
         Err(error) => {
             // an image that cannot be read at all may still be repaired
             if let Some(parity) = &damaged {
@@ -142,12 +157,21 @@ fn check(args: &Args, image: &Path) -> Result<(u8, Option<serde_json::Value>)> {
     Ok((code, None))
 }
 
+/// Returns whether a file, which could not be checked as an image, is none, and as it was when its
+/// parity was made.
+fn is_other_file(error: &Error, file: &Path, parity: Option<&ParityReport>) -> bool {
+    error.kind() == Kind::Unsupported
+        && parity.is_some_and(|parity| !parity.is_image_damaged())
+        && !sinterfs::verify::is_image(file).unwrap_or(true)
+}
+
 /// Compares the image with its parity, if asked to.
 fn compare_parity(args: &Args, image: &Path, display: &Display) -> Result<Option<ParityReport>> {
-    if !args.parity {
-        return Ok(None);
-    }
-    let parity = sinterfs::verify::parity_path(image);
+    let parity = match &args.parity {
+        None => return Ok(None),
+        Some(None) => sinterfs::verify::parity_path(image),
+        Some(Some(parity)) => parity.clone(),
+    };
     let threads = args.jobs.threads();
     sinterfs::verify::check_parity(image, &parity, threads, display.observer()).map(Some)
 }
@@ -157,7 +181,7 @@ fn parity_problem(report: &ParityReport) -> String {
         true => "`sinter repair` restores them",
         false => "too many for `sinter repair`",
     };
-    format!("parity: {}; {next}", describe(report))
+    format!("parity: {}: {next}", describe(report))
 }
 
 /// Describes a parity that does not fit an image in which its own check found nothing.
@@ -200,7 +224,11 @@ fn summary(deep: bool, report: &CheckReport) -> String {
         .iter()
         .filter_map(|(number, what)| Some(count((*number)?, what)))
         .collect();
-    let verdict = format!("{}{depth}: {verdict}{damaged}\n", parts.join(", "));
+    let what = match parts.is_empty() {
+        true => "the file".to_owned(),
+        false => parts.join(", "),
+    };
+    let verdict = format!("{what}{depth}: {verdict}{damaged}\n");
     let root = report.root_digest.filter(|_| report.problems.is_empty());
     let root = root.map(|root| format!("root digest {root}: all data is intact\n"));
     let signed = report.signed.as_deref().filter(|_| root.is_some());

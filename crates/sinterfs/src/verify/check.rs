@@ -79,6 +79,17 @@ pub fn check(
     Ok(report)
 }
 
+/// Returns whether a file is an image of a known format.
+pub fn is_image(path: &Path) -> Result<bool> {
+    let options = OpenOptions::default();
+    let source = place::source(path, &options)?;
+    match registry::for_image(&source, &options) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == Kind::Unsupported => Ok(false),
+        Err(error) => Err(error.path(place::shown(path))),
+    }
+}
+
 /// Returns what is wrong with an image as it is without its proof. Its digests do not cover their
 /// own header and what follows them, such as a section index; that says nothing about content, but
 /// who proves an image expects no weaker check than who does not.
