@@ -178,10 +178,10 @@ fn compare_parity(args: &Args, image: &Path, display: &Display) -> Result<Option
 
 fn parity_problem(report: &ParityReport) -> String {
     let next = match report.is_repairable {
-        true => "`sinter repair` restores them",
+        true => "`sinter repair` can restore them",
         false => "too many for `sinter repair`",
     };
-    format!("parity: {}: {next}", describe(report))
+    format!("parity: {}; {next}", describe(report))
 }
 
 /// Describes a parity that does not fit an image in which its own check found nothing.

@@ -95,7 +95,7 @@ fn summary(report: &RepairReport) -> String {
     });
     let done = match report.found.damage.is_none() {
         true => "nothing is damaged".to_owned(),
-        false => format!("restored: {}", describe(&report.found)),
+        false => format!("restored; {}", describe(&report.found)),
     };
     format!("{done}\n{}", kept.unwrap_or_default())
 }
@@ -104,19 +104,14 @@ fn summary(report: &RepairReport) -> String {
 pub(super) fn describe(report: &ParityReport) -> String {
     let damage = report.damage;
     let mut words = format!(
-        "{} of {} parts of {} bytes were damaged",
-        damage.data, report.parts, report.part_bytes
+        "damaged: {} of {} data shards, {} of {} parity shards",
+        damage.data, report.data_shards, damage.parity, report.parity_shards
     );
-    for (count, what) in [
-        (damage.parity, "parts of the parity"),
-        (damage.tables, "parts of its tables"),
-    ] {
-        if count > 0 {
-            words += &format!(", and {count} {what}");
-        }
+    if damage.tables > 0 {
+        words += &format!(", {} copies of headers and checksums", damage.tables);
     }
     if damage.moved || damage.record_moved {
-        words += "; bytes were missing or added";
+        words += "; bytes are missing or were added";
     }
     words
 }
@@ -124,11 +119,11 @@ pub(super) fn describe(report: &ParityReport) -> String {
 /// Returns the report for programs.
 pub(super) fn as_json(report: &ParityReport) -> serde_json::Value {
     json!({
-        "parts": report.parts,
-        "part_bytes": report.part_bytes,
-        "parity_parts": report.parity,
-        "damaged_parts": report.damage.data,
-        "damaged_parity": report.damage.parity,
+        "data_shards": report.data_shards,
+        "parity_shards": report.parity_shards,
+        "shard_bytes": report.shard_bytes,
+        "damaged_data_shards": report.damage.data,
+        "damaged_parity_shards": report.damage.parity,
         "damaged_tables": report.damage.tables,
         "moved": report.damage.moved || report.damage.record_moved,
         "repairable": report.is_repairable,

@@ -25,12 +25,12 @@ pub use sinterfs_parity::Damage;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParityReport {
-    /// Parts of the image that are restored one by one.
-    pub parts: u32,
-    /// How many of them can be restored at most.
-    pub parity: u32,
-    /// Bytes of a part.
-    pub part_bytes: u64,
+    /// Shards of the image, which are restored one by one.
+    pub data_shards: u32,
+    /// Shards of parity: how many of those of the image can be restored at most.
+    pub parity_shards: u32,
+    /// Bytes of a shard.
+    pub shard_bytes: u64,
     /// What is wrong.
     pub damage: Damage,
     /// Whether everything can be restored.
@@ -41,9 +41,9 @@ impl ParityReport {
     pub(super) fn new(examined: &Examined) -> Self {
         let layout = examined.layout();
         Self {
-            parts: layout.data,
-            parity: layout.parity,
-            part_bytes: layout.shard,
+            data_shards: layout.data,
+            parity_shards: layout.parity,
+            shard_bytes: layout.shard,
             damage: examined.damage,
             is_repairable: examined.is_repairable(),
         }
