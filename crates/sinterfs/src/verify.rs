@@ -12,6 +12,8 @@ mod parity;
 mod repair;
 pub(crate) mod report;
 #[cfg(feature = "write")]
+mod seems_sound;
+#[cfg(feature = "write")]
 mod sign;
 mod signature;
 pub(crate) mod trusted_source;

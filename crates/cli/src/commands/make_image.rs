@@ -86,7 +86,7 @@ impl MakeImageArgs {
     }
 }
 
-/// Says that the parity beside a new image is that of the image before it.
+/// Prints that the parity beside a new image is that of the image before it.
 pub fn tell_former_parity(destination: &Destination, verbosity: VerbosityArgs) {
     if let (Destination::File { path, .. }, false) = (destination, verbosity.quiet) {
         parity::tell_former(path);

@@ -56,14 +56,15 @@ fn percentage() -> clap::builder::RangedI64ValueParser<u8> {
     clap::value_parser!(u8).range(1..=100)
 }
 
-/// Says that the parity beside an image that was written anew is that of the former image.
+/// Prints that the parity beside an image that was written anew is that of the former image.
 pub(super) fn tell_former(image: &Path) {
     let parity = sinterfs::verify::parity_path(image);
     if parity.is_file() {
         let [image, parity] =
             [image, &parity].map(|path| text::name(path.as_os_str().as_encoded_bytes()));
         messages::line(format_args!(
-            "sinter: {parity} is of the former image; write a new one: sinter parity --force {image}"
+            "sinter: {parity} is of the former image; write a new one: \
+             sinter parity --force {image}"
         ));
     }
 }

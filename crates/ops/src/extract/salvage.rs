@@ -49,8 +49,8 @@ impl Extraction<'_> {
         Ok(())
     }
 
-    /// Fills a buffer with what can be read of the extents in its range, and with zeros; returns how
-    /// many bytes are lost.
+    /// Fills a buffer with what can be read of the extents in its range, and with zeros; returns
+    /// how many bytes are lost.
     fn extents(&self, inode: &Inode, at: u64, part: &mut [u8]) -> Result<u64> {
         let (mut lost, mut start, mut rest) = (0, at, part);
         for end in self.ends(inode, at, rest.len()) {

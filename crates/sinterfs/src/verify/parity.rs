@@ -15,7 +15,7 @@ use sinterfs_model::{Error, Kind, Observer, Result};
 use sinterfs_parity::{Examined, FoundRecord, ParityLayout, ParityRecord, encode, examine, find};
 use sinterfs_pipeline::Scratch;
 
-use super::repair::seems_sound;
+use super::seems_sound::seems_sound;
 use crate::write::hidden_file::parent;
 use crate::write::output::Output;
 

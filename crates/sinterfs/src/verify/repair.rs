@@ -10,13 +10,11 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use sinterfs_model::{Error, Kind, Observer, Result, Setting};
+use sinterfs_model::{Error, Observer, Result, Setting};
 use sinterfs_parity::{ParityRecord, Restored, restore};
 
-use super::check::check;
 use super::parity::{ParityReport, Sources, scratch, write_record};
-use super::report::CheckOptions;
-use crate::open_options::OpenOptions;
+use super::seems_sound::seems_sound;
 use crate::write::output::Output;
 
 /// The most images that are kept under names of their own beside one image.
@@ -152,37 +150,6 @@ fn write_image(
     })
 }
 
-/// Returns whether an image that differs from that of a parity is likely to be a later one rather
-/// than a damaged one: it passes its own check, and either all of its content has checksums, or it
-/// was written after the parity.
-pub(super) fn seems_sound(
-    image: &Path,
-    parity: &Path,
-    threads: usize,
-    observer: &dyn Observer,
-) -> Result<bool> {
-    let depth = CheckOptions {
-        deep: true,
-        threads,
-    };
-    let report = match check(image, &OpenOptions::default(), depth, observer) {
-        Ok(report) => report,
-        Err(error) if error.kind() == Kind::Cancelled => return Err(error),
-        Err(_) => return Ok(false),
-    };
-    let is_covered = report.sections.is_some() || report.root_digest.is_some();
-    Ok(report.problems.is_empty() && (is_covered || is_newer(image, parity)?))
-}
-
-fn is_newer(image: &Path, parity: &Path) -> Result<bool> {
-    let changed = |path: &Path| {
-        let found = std::fs::metadata(path);
-        let found = found.map_err(|error| Error::io("cannot stat", error).path(path))?;
-        Ok((found.mtime(), found.mtime_nsec()))
-    };
-    Ok(changed(image)? > changed(parity)?)
-}
-
 fn not_damaged(image: &Path) -> Error {
     let option = Setting::Replace;
     let what = format!(
@@ -192,7 +159,7 @@ fn not_damaged(image: &Path) -> Error {
     Error::invalid(what).about([option]).path(image)
 }
 
-/// Gives a complete file the name of the image, and the image another name, which is returned.
+/// Renames a complete file to the image, and the image to another name, which is returned.
 fn replace_and_keep(image: &Path, output: Output) -> Result<PathBuf> {
     let image = std::fs::canonicalize(image)
         .map_err(|error| Error::io("cannot resolve the image", error).path(image))?;
@@ -205,7 +172,7 @@ fn replace_and_keep(image: &Path, output: Output) -> Result<PathBuf> {
     Ok(kept)
 }
 
-/// Gives a file a further name beside it that no file has, and returns that.
+/// Links a file under a further name beside it that no file has, and returns that.
 fn keep(image: &Path) -> Result<PathBuf> {
     let failed = |error: std::io::Error, name: &Path| {
         Error::io("cannot keep the damaged image under this name", error).path(name)

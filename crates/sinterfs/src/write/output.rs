@@ -184,7 +184,7 @@ impl Output {
         }
     }
 
-    /// Gives the complete file the owner, permissions, xattrs and times of another one, as far as
+    /// Copies owner, permissions, xattrs and times of another file to the complete one, as far as
     /// this process may.
     pub fn resemble(&self, old: &Path) -> Result<()> {
         let failed = |e| Error::io("cannot keep the attributes of the file", e).path(old);
