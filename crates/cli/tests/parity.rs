@@ -301,7 +301,7 @@ fn a_restored_image_has_the_attributes_of_the_old_one() {
     }
     let state = |path: &Path| {
         let found = fs::metadata(path).unwrap();
-        let mut value = vec![0; 100];
+        let mut value = [0; 100];
         let xattr = rustix::fs::getxattr(path, "user.note", &mut value[..]);
         (
             (found.uid(), found.gid(), found.mode()),
