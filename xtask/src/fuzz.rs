@@ -4,6 +4,7 @@
 //! but the stable compiler; findings and corpora are below `fuzz/` and not in the repository.
 
 use std::path::Path;
+use std::process::Command;
 
 use xtask::run::{self, Outcome};
 
@@ -44,7 +45,9 @@ fn led_by_coverage(target: &str, seconds: &str) -> Outcome {
     seed(target, &corpus)?;
     let mut command = run::cargo();
     command.current_dir(&dir).env("RUSTFLAGS", COVERAGE);
-    command.args(["run", "--release", "--bin", target, "--"]);
+    // with a target, flags are not those of build scripts, which libFuzzer is not linked to
+    let host = host()?;
+    command.args(["run", "--release", "--target", &host, "--bin", target, "--"]);
     command.arg(&corpus);
     command.args(["-max_len=262144", "-rss_limit_mb=2048", "-timeout=20"]);
     command.arg(format!("-max_total_time={seconds}"));
@@ -52,6 +55,14 @@ fn led_by_coverage(target: &str, seconds: &str) -> Outcome {
     std::fs::create_dir_all(&artifacts).map_err(|error| error.to_string())?;
     command.arg(format!("-artifact_prefix={}/", artifacts.display()));
     run::run(&format!("fuzz {target}"), &mut command)
+}
+
+/// Returns the name of this machine's target, as the compiler knows it.
+fn host() -> Result<String, String> {
+    let version = run::output(Command::new("rustc").arg("-vV"))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned)
+        .ok_or_else(|| "rustc names no host".to_owned())
 }
 
 /// Copies the seeds of a target into its corpus, which grows.
