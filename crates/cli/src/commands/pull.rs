@@ -12,7 +12,7 @@ use crate::{size, text};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  sinter pull oci://ghcr.io/me/image:1 -o image.dwarfs
+  sinter pull oci://registry.example/me/image:1 -o image.dwarfs
       Download an image from a registry, and compare its digest.
   sinter pull https://host/image.dwarfs -o image.dwarfs
       Download an image from a web server.

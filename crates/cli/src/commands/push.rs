@@ -12,7 +12,7 @@ use crate::text;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  sinter push image.dwarfs oci://ghcr.io/me/image:1
+  sinter push image.dwarfs oci://registry.example/me/image:1
       Push an artifact, which `sinter mount oci://...` reads in place.
   sinter push image.erofs oci://localhost:5000/image:1
       Push a layer of EROFS, as containerd and mount.erofs take it.

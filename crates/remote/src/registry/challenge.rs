@@ -89,11 +89,10 @@ mod tests {
 
     #[test]
     fn challenges_as_registries_send_them() {
-        let hub =
-            r#"Bearer realm="https://a.docker.io/token",service="r.docker.io",scope="x:y:z,w""#;
+        let hub = r#"Bearer realm="https://a.example/token",service="r.example",scope="x:y:z,w""#;
         assert_eq!(
             parse(hub),
-            bearer("https://a.docker.io/token", Some("r.docker.io"))
+            bearer("https://a.example/token", Some("r.example"))
         );
         let other = r#"bearer scope="a,b", realm="http://h/t" , error="x""#;
         assert_eq!(parse(other), bearer("http://h/t", None));
