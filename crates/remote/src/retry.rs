@@ -18,12 +18,13 @@ pub(crate) async fn until<T, F: Future<Output = Result<T, Failure>>>(
     mut once: impl FnMut() -> F,
 ) -> Result<T, Failure> {
     let (mut tries, mut wait) = (1_u32, FIRST_WAIT);
+    let mut earlier = None;
     loop {
-        let late = |_| Failure::temporary("the answer takes too long");
-        let answer = timeout_at(deadline, once()).await;
-        let failure = match answer.map_err(late).and_then(|answer| answer) {
-            Ok(done) => return Ok(done),
-            Err(failure) => failure,
+        let failure = match timeout_at(deadline, once()).await {
+            Ok(Ok(done)) => return Ok(done),
+            Ok(Err(failure)) => failure,
+            // why the tries before it failed says more than that the last one was cut short
+            Err(_) => earlier.unwrap_or_else(|| Failure::temporary("the answer takes too long")),
         };
         let Cause::Temporary(after) = failure.cause else {
             return Err(failure);
@@ -37,6 +38,7 @@ pub(crate) async fn until<T, F: Future<Output = Result<T, Failure>>>(
         sleep(pause).await;
         wait = wait.saturating_mul(2).min(LAST_WAIT);
         tries = tries.saturating_add(1);
+        earlier = Some(failure);
     }
 }
 
@@ -59,4 +61,32 @@ fn jittered(wait: Duration) -> Duration {
     let random = RandomState::new().hash_one(0_u8) % 512;
     let part = u32::try_from(random).unwrap_or(0).saturating_add(512);
     wait.saturating_mul(part) / 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_try_that_the_deadline_cuts_does_not_hide_why_the_others_failed() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build();
+        let mut tries = 0;
+        let ended = runtime.unwrap().block_on(async {
+            let deadline = Instant::now() + Duration::from_millis(300);
+            until(deadline, || {
+                tries += 1;
+                let first = tries == 1;
+                async move {
+                    if !first {
+                        sleep(Duration::from_secs(60)).await;
+                    }
+                    Err::<(), _>(Failure::temporary("no route"))
+                }
+            })
+            .await
+        });
+        assert_eq!(ended.unwrap_err().what, "no route (after 2 tries)");
+    }
 }
