@@ -180,8 +180,9 @@ fn incomplete(report: &BuildReport) -> String {
     }
     let pipeline = &report.pipeline;
     format!(
-        "NOT COMPLETE: {} left out, {} could not be read whole, {} changed while they were read\n",
-        pipeline.left_out, pipeline.unreadable, pipeline.changed,
+        "NOT COMPLETE: {} left out, {} could not be read whole, {} changed while they were read, \
+         {} read at a second attempt only\n",
+        pipeline.left_out, pipeline.unreadable, pipeline.changed, pipeline.retried,
     )
 }
 
@@ -217,6 +218,7 @@ pub fn as_json(report: &BuildReport, warnings: u64, seconds: f64) -> serde_json:
         "left_out": pipeline.left_out,
         "unreadable": pipeline.unreadable,
         "changed": pipeline.changed,
+        "retried": pipeline.retried,
         "hidden_names": report.conflicts.count,
         "warnings": warnings,
         "seconds": seconds,

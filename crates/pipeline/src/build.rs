@@ -37,7 +37,13 @@ pub fn build(
     let mut tree = threads::guard("scan", || source.scan(&warnings))?;
     options.transform.check(&tree)?;
     plan.decode_base(writer.base(), &tree, observer)?;
-    let mut contents = dedupe(source, &tree, &plan.first_read(), plan.scratch(), observer)?;
+    let mut contents = dedupe(
+        source,
+        &tree,
+        &plan.first_read(&problems),
+        plan.scratch(),
+        observer,
+    )?;
     let order = plan.order(&tree, &mut contents, observer)?;
     let encoder = writer.encoder();
     let reads = plan.reads(source, &tree, &contents, &order, &problems, observer);
@@ -51,6 +57,7 @@ pub fn build(
         left_out: warnings.count(),
         unreadable: problems.unreadable.into_inner(),
         changed: problems.changed.into_inner(),
+        retried: problems.retried.into_inner(),
         memory: budget.memory.max(plan.decoding_memory()),
         image,
         ..placed.report

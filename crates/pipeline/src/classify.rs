@@ -13,7 +13,7 @@ mod machine;
 mod probe;
 mod spans;
 
-use sinterfs_model::{Category, FileContent};
+use sinterfs_model::{Category, FileContent, Result};
 
 pub use self::categorizers::Categorizers;
 use self::machine::machine;
@@ -76,13 +76,16 @@ pub(crate) fn classify(
     size: u64,
     content: &dyn FileContent,
     wanted: Categorizers,
-) -> Spans {
-    if head.offset == 0
-        && let Some(part) = part(&mut Probe::new(head.bytes, size, content), wanted)
-    {
-        return Spans::parts(vec![part], Category::Default);
+) -> Result<Spans> {
+    if head.offset == 0 {
+        let mut probe = Probe::new(head.bytes, size, content);
+        let found = part(&mut probe, wanted);
+        probe.finish()?;
+        if let Some(part) = found {
+            return Ok(Spans::parts(vec![part], Category::Default));
+        }
     }
-    Spans::whole(category(head.bytes, wanted))
+    Ok(Spans::whole(category(head.bytes, wanted)))
 }
 
 /// Finds the samples or pixels of a file.

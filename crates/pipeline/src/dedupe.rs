@@ -6,8 +6,8 @@
 //! by byte. A file of unique size is read here only for its sketch, and then not beyond its first
 //! buffer if it is already compressed.
 //! **Invariant:** every file is read at most once, in buffers of `READ_SIZE` bytes; holes are not
-//! read. A file that cannot be read becomes a content of its own; the second read reports the
-//! error.
+//! read. A file that cannot be read becomes a content of its own and its error is kept; the second
+//! read reports its own error, or the kept one.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,11 +19,12 @@ use sinterfs_model::{
 use crate::base::BaseContents;
 use crate::classify::{self, Categorizers};
 use crate::fingerprint::{Hasher, Run};
+use crate::paths;
+use crate::read::{READ_SIZE, ReadProblems};
 use crate::scratch::Scratch;
 use crate::sketch::{Sketch, Sketcher};
 use crate::sketches::Sketches;
 use crate::threads::{self, lock};
-use crate::{paths, read::READ_SIZE};
 
 /// Files from this size on are read first, the largest first, so that no thread is left with a
 /// large file at the end.
@@ -82,6 +83,8 @@ pub(crate) struct FirstRead<'a> {
     /// Files below this size are sketched.
     pub similar_below: u64,
     pub categorizers: Categorizers,
+    /// Where failures are kept.
+    pub problems: &'a ReadProblems,
     /// The contents of the base image.
     pub base: Option<&'a BaseContents>,
     pub threads: usize,
@@ -227,12 +230,15 @@ impl FirstReader<'_> {
         self.done = 0;
         let found = match source.open(tree, file) {
             Ok(content) => self.print(&*content, size, unique_size),
-            Err(_) => Ok(None),
+            Err(error) => Err(error),
         };
         self.advance(1, size - self.done);
         match found {
             Err(error) if error.kind() == sinterfs_model::Kind::Cancelled => Err(error),
-            Err(_) => Ok(None),
+            Err(error) => {
+                self.first.problems.failed_once(file, error);
+                Ok(None)
+            }
             Ok(found) => Ok(found),
         }
     }
@@ -283,10 +289,13 @@ impl FirstReader<'_> {
                     offset: at,
                     bytes: piece,
                 };
-                let category = *category.get_or_insert_with(|| {
-                    classify::classify(head, size, content, self.first.categorizers).main()
-                });
-                if !classify::gains_from_order(category) {
+                let wanted = self.first.categorizers;
+                let main = match category {
+                    Some(main) => main,
+                    None => classify::classify(head, size, content, wanted)?.main(),
+                };
+                category = Some(main);
+                if !classify::gains_from_order(main) {
                     if unique_size {
                         // neither equal nor similar to another file
                         break 'data;

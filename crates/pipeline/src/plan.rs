@@ -110,8 +110,9 @@ impl<'a> StagePlan<'a> {
     }
 
     /// Returns what the first read has to find out.
-    pub fn first_read(&self) -> FirstRead<'_> {
+    pub fn first_read<'r>(&'r self, problems: &'r ReadProblems) -> FirstRead<'r> {
         FirstRead {
+            problems,
             duplicates: self.options.duplicates,
             similar_below: match self.order {
                 Order::Similarity => similar_below(&self.geometry),

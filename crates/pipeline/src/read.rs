@@ -6,6 +6,9 @@
 //! **Invariant:** what the sink received is what is stored: at most the scanned size, less if the
 //! file ended or failed earlier. The observer is warned once for each file with problems.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sinterfs_model::{
@@ -15,6 +18,7 @@ use sinterfs_model::{
 use crate::anchors::{Anchor, Finder, Spacing};
 use crate::classify::{self, Categorizers, Head, Spans};
 use crate::paths;
+use crate::threads::lock;
 
 /// Bytes of one read: large enough to amortise the system call, small enough for the CPU's cache.
 pub(crate) const READ_SIZE: usize = 1 << 20;
@@ -72,6 +76,26 @@ pub(crate) struct ReadProblems {
     pub unreadable: AtomicU64,
     /// Files that changed after the scan.
     pub changed: AtomicU64,
+    /// Files that could be read at a later attempt only.
+    pub retried: AtomicU64,
+    /// The errors of files that are to be read again.
+    failed_once: Mutex<HashMap<NodeId, Error>>,
+}
+
+impl ReadProblems {
+    /// Keeps the error of a file that will be read again.
+    pub fn failed_once(&self, file: NodeId, error: Error) {
+        lock(&self.failed_once).insert(file, error);
+    }
+
+    /// Reports the error of an earlier attempt to read a file, which was now read whole.
+    fn report_retried(&self, file: NodeId, observer: &dyn Observer, path: PathBuf) {
+        if let Some(error) = lock(&self.failed_once).remove(&file) {
+            let what = format!("read whole at another attempt only, {error}");
+            observer.warn(&Error::new(error.kind(), what).path(path));
+            self.retried.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 /// Reads contents of one source.
@@ -158,6 +182,9 @@ impl ContentReader<'_> {
                     self.observer
                         .warn(&Error::invalid(what).path(self.path(file)));
                     self.problems.changed.fetch_add(1, Ordering::Relaxed);
+                } else {
+                    self.problems
+                        .report_retried(file, self.observer, self.path(file));
                 }
                 ended.whole
             }
@@ -222,13 +249,17 @@ impl ContentReader<'_> {
                 let mut bytes = vec![0; (stop - at) as usize];
                 let got = content.read_at(at, &mut bytes)?;
                 bytes.truncate(got);
-                let spans = spans.get_or_insert_with(|| {
-                    let head = Head {
-                        offset: at,
-                        bytes: &bytes,
-                    };
-                    classify::classify(head, size, content, self.categorizers)
-                });
+                let spans = match &mut spans {
+                    Some(spans) => spans,
+                    None => {
+                        let head = Head {
+                            offset: at,
+                            bytes: &bytes,
+                        };
+                        let found = classify::classify(head, size, content, self.categorizers)?;
+                        spans.insert(found)
+                    }
+                };
                 // only the classified beginning shows where the buffer has to end
                 let len = spans.buffer_end(at, stop) - at;
                 let short = (got as u64) < stop - at;
@@ -271,7 +302,7 @@ impl ContentReader<'_> {
             && time.is_none_or(|time| time == scanned))
     }
 
-    fn path(&self, file: NodeId) -> std::path::PathBuf {
+    fn path(&self, file: NodeId) -> PathBuf {
         use std::os::unix::ffi::OsStringExt;
         std::ffi::OsString::from_vec(self.tree.path(file)).into()
     }
@@ -356,13 +387,17 @@ impl<'a> DuplicateCheck<'a> {
             }
             match self.read_same(file, open, range) {
                 Ok(Some(content)) => self.equal.push((file, Some(content).filter(|_| keep))),
-                Ok(None) | Err(_) => self.rejected.push(file),
+                Ok(None) => self.rejected.push(file),
+                Err(error) => {
+                    self.reader.problems.failed_once(file, error);
+                    self.rejected.push(file);
+                }
             }
         }
         Ok(())
     }
 
-    /// Returns the open duplicate if it has the same bytes in the range. Errors are reported later,
+    /// Returns the open duplicate if it has the same bytes in the range. Errors are reported
     /// when the rejected file is read on its own.
     fn read_same(
         &mut self,

@@ -14,6 +14,9 @@ pub struct Report {
     /// Files that changed between the scan and the end of their reading; stored as they were
     /// read, up to the size that the scan found.
     pub changed: u64,
+    /// Files that could not be read once and were read whole later. Their content is right; what
+    /// the first attempt was for (order, duplicates) is not what a sound disk gives.
+    pub retried: u64,
     /// Files whose content is that of another one.
     pub duplicates: u64,
     /// Bytes of those files.

@@ -57,6 +57,33 @@ fn a_broken_file_is_stored_as_far_as_it_can_be_read() {
 }
 
 #[test]
+fn a_file_that_is_read_at_the_second_attempt_is_told() {
+    for name in ["a", "b"] {
+        let bytes = text(200_000, 1);
+        let mut files = [("a", data(bytes.clone())), ("b", data(bytes.clone()))];
+        let faulty = files.iter_mut().find(|(path, _)| *path == name).unwrap();
+        faulty.1.broken_from = Some(100);
+        faulty.1.mends_at = Some(1);
+        let source = Mock::new(files);
+        let observer = Memory::default();
+        let (image, report) = pack_observed(&source, &options(2), &observer);
+        for path in ["a", "b"] {
+            assert!(image.contents()[path] == bytes, "{path}");
+        }
+        assert_eq!(
+            (report.unreadable, report.changed, report.retried),
+            (0, 0, 1)
+        );
+        let warned = observer.warned();
+        let begin = format!("{name}: read whole at another attempt only");
+        assert!(
+            warned.len() == 1 && warned[0].starts_with(&begin),
+            "{warned:?}"
+        );
+    }
+}
+
+#[test]
 fn a_file_that_shrinks_grows_or_changes_is_stored_as_read() {
     let bytes = text(3 << 20, 1);
     let shorter = bytes[..(1 << 20) + 77].to_vec();

@@ -1,6 +1,6 @@
 //! Inspects a file: the bytes read so far, and a bounded number of small reads.
 
-use sinterfs_model::FileContent;
+use sinterfs_model::{Error, FileContent, Result};
 
 /// The most reads beyond the head of one file.
 const READS: u32 = 32;
@@ -14,6 +14,7 @@ pub(crate) struct Probe<'a> {
     size: u64,
     content: &'a dyn FileContent,
     reads: u32,
+    failed: Option<Error>,
 }
 
 impl<'a> Probe<'a> {
@@ -24,6 +25,7 @@ impl<'a> Probe<'a> {
             size,
             content,
             reads: READS,
+            failed: None,
         }
     }
 
@@ -58,8 +60,18 @@ impl<'a> Probe<'a> {
         }
         self.reads = self.reads.checked_sub(1)?;
         let mut bytes = vec![0; len];
-        let got = self.content.read_at(at, &mut bytes).ok()?;
-        (got == len).then_some(bytes)
+        match self.content.read_at(at, &mut bytes) {
+            Ok(got) => (got == len).then_some(bytes),
+            Err(error) => {
+                self.failed = Some(error);
+                None
+            }
+        }
+    }
+
+    /// Fails if a read failed: what was found is then not what is in the file.
+    pub fn finish(self) -> Result<()> {
+        self.failed.map_or(Ok(()), Err)
     }
 }
 
@@ -67,7 +79,7 @@ impl<'a> Probe<'a> {
 pub(crate) mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use sinterfs_model::{Error, Extent, Result};
+    use sinterfs_model::Extent;
 
     use super::*;
 

@@ -217,6 +217,8 @@ pub struct File {
     pub vanishes_at: Option<usize>,
     /// From which byte on reading fails.
     pub broken_from: Option<u64>,
+    /// The openings, from the first on, for which reading fails so; `None` for all.
+    pub mends_at: Option<usize>,
     /// From which opening on the time of modification is another.
     pub touched_at: Option<usize>,
 }
@@ -337,7 +339,10 @@ impl Source for Mock {
         Ok(Box::new(MockContent {
             parts: parts.clone(),
             bytes: bytes(parts),
-            broken_from: file.broken_from,
+            broken_from: match file.mends_at {
+                Some(at) if time >= at => None,
+                _ => file.broken_from,
+            },
             modified: Time { secs, ..SCANNED },
             bytes_read: Arc::clone(&self.bytes_read),
         }))

@@ -21,14 +21,16 @@ pub struct BuildReport {
 }
 
 impl BuildReport {
-    /// Returns whether every file was read whole and unchanged.
+    /// Returns whether every file was read whole, unchanged and at once.
     pub fn is_complete(&self) -> bool {
         self.incomplete() == 0
     }
 
-    /// Counts files that were left out, cut, or changed while they were read.
+    /// Counts files that were left out, cut, changed while they were read, or could not be read
+    /// at the first attempt.
     pub fn incomplete(&self) -> u64 {
-        self.pipeline.left_out + self.pipeline.unreadable + self.pipeline.changed
+        let pipeline = &self.pipeline;
+        pipeline.left_out + pipeline.unreadable + pipeline.changed + pipeline.retried
     }
 }
 
