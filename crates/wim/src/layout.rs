@@ -30,7 +30,7 @@ pub const SOLID_LEN: u64 = 1 << 32;
 /// Bytes before the chunk table of a solid resource.
 pub const SOLID_HEADER_LEN: u64 = 16;
 
-/// Bytes of memory that the largest chunk takes.
+/// The largest chunk in bytes.
 pub const MAX_CHUNK: u32 = 1 << 30;
 
 /// Flags of the header.
@@ -42,12 +42,6 @@ impl HeaderFlags {
     pub const COMPRESSION: u32 = 0x2;
     /// The file is not to be changed.
     pub const READ_ONLY: u32 = 0x4;
-    /// The file is a part of several.
-    pub const SPANNED: u32 = 0x8;
-    /// The file has no metadata.
-    pub const RESOURCES_ONLY: u32 = 0x10;
-    /// The file has no content.
-    pub const METADATA_ONLY: u32 = 0x20;
     /// A program was writing the file.
     pub const WRITE_IN_PROGRESS: u32 = 0x40;
     /// Targets of links were made relative to the root of the image.
@@ -352,20 +346,12 @@ pub(crate) fn short(bytes: &[u8], at: usize) -> u16 {
 pub mod attributes {
     /// The file is not to be written.
     pub const READ_ONLY: u32 = 0x1;
-    /// The file is not shown.
-    pub const HIDDEN: u32 = 0x2;
-    /// The file belongs to the system.
-    pub const SYSTEM: u32 = 0x4;
     /// The file is a directory.
     pub const DIRECTORY: u32 = 0x10;
-    /// The file is to be archived.
-    pub const ARCHIVE: u32 = 0x20;
     /// The file has no other attributes.
     pub const NORMAL: u32 = 0x80;
     /// The file has a reparse point.
     pub const REPARSE_POINT: u32 = 0x400;
-    /// The content is encrypted.
-    pub const ENCRYPTED: u32 = 0x4000;
 }
 
 /// Tags of reparse points.

@@ -1,5 +1,4 @@
-//! Prefix codes that adapt: after a number of symbols, a code is made anew from how often each
-//! occurred.
+//! Prefix codes that adapt: the code is rebuilt from symbol frequencies every N symbols.
 //!
 //! **Invariant:** every symbol has a codeword, of at most 15 bits. When a code is made anew, its
 //! counts are halved, so that newer symbols count more; the first code has equal counts.
@@ -40,7 +39,7 @@ impl SymbolCounts {
         &self.lengths
     }
 
-    /// SymbolCounts a symbol; returns whether the lengths changed.
+    /// Counts a symbol; returns whether the lengths changed.
     #[inline]
     pub(super) fn add(&mut self, symbol: u16) -> bool {
         if let Some(count) = self.counts.get_mut(usize::from(symbol)) {

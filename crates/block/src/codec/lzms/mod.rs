@@ -15,9 +15,6 @@ mod targets;
 
 pub use decode::decode;
 
-/// The most bytes of content.
-pub const MAX_CONTENT: usize = 1 << 30;
-
 /// How many of the latest distances, and of the latest deltas, an item can refer to.
 const REPEATS: usize = 3;
 

@@ -18,11 +18,6 @@ const TARGET_WINDOW: i64 = 65535;
 /// How far an instruction may be from the latest proof of a program.
 const MAX_DISTANCE: i64 = 1023;
 
-/// Makes absolute targets relative.
-pub(super) fn make_relative(content: &mut [u8]) {
-    translate::<false>(content);
-}
-
 /// An instruction with a target: bytes before the target, and how far it may be from the latest
 /// proof.
 struct Instruction {
@@ -30,7 +25,8 @@ struct Instruction {
     reach: i64,
 }
 
-fn translate<const ABSOLUTE: bool>(content: &mut [u8]) {
+/// Makes absolute targets relative.
+pub(super) fn make_relative(content: &mut [u8]) {
     if content.len() <= MIN_CONTENT {
         return;
     }
@@ -53,17 +49,10 @@ fn translate<const ABSOLUTE: bool>(content: &mut [u8]) {
             return;
         };
         let is_program = i64::from(position) - proof <= instruction.reach;
-        let stored = u32::from_le_bytes(*room);
-        let (relative, other) = if ABSOLUTE {
-            (stored, stored.wrapping_add(position))
-        } else if is_program {
-            let relative = stored.wrapping_sub(position);
-            (relative, relative)
-        } else {
-            (stored, stored)
-        };
+        let mut relative = u32::from_le_bytes(*room);
         if is_program {
-            *room = other.to_le_bytes();
+            relative = relative.wrapping_sub(position);
+            *room = relative.to_le_bytes();
         }
         let target = (relative.wrapping_add(position) & 0xffff) as usize;
         let last = i64::from(position) + i64::from(instruction.len) + 3;
