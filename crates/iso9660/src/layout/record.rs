@@ -10,8 +10,6 @@ use super::numbers::{both16, both32, le32};
 pub struct RecordFlags(pub u8);
 
 impl RecordFlags {
-    /// The file need not be shown.
-    pub const HIDDEN: u8 = 0x01;
     /// The record is of a directory.
     pub const DIRECTORY: u8 = 0x02;
     /// The record is of a file that belongs to the one of the same name.

@@ -24,8 +24,6 @@ pub mod signature {
     pub const NM: [u8; 2] = *b"NM";
     /// Location of a directory that was moved.
     pub const CL: [u8; 2] = *b"CL";
-    /// Location of the parent before it was moved.
-    pub const PL: [u8; 2] = *b"PL";
     /// The directory was moved.
     pub const RE: [u8; 2] = *b"RE";
     /// Times.
