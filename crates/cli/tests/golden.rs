@@ -95,6 +95,42 @@ fn erofs_images_have_the_recorded_digests_for_any_number_of_threads() {
     compare_golden("erofs.txt", &seen);
 }
 
+#[test]
+fn images_of_older_formats_have_the_recorded_digests_for_any_number_of_threads() {
+    let mut seen = String::new();
+    for format in ["wim", "iso9660", "cramfs"] {
+        for line in levels(&[&format!("--format={format}")]).lines() {
+            let _ = writeln!(seen, "{format} {line}");
+        }
+    }
+    compare_golden("older.txt", &seen);
+}
+
+#[test]
+fn compressed_devices_have_the_recorded_digests_for_any_number_of_threads() {
+    let work = scratch();
+    let (device, image) = (work.path().join("device"), work.path().join("image"));
+    fixed_tree(&work.path().join("tree"));
+    let flags = ["--format=iso9660", "-l0"];
+    build(&work.path().join("tree"), &device, &flags);
+    let mut seen = String::new();
+    for level in [0, 1, 6, 9, 12] {
+        let made = ["-j1", "-j8"].map(|threads| {
+            let mut command = sinter();
+            command.arg("cloop").arg(&device).arg("-o").arg(&image);
+            command.args(["--force", threads, &format!("-l{level}")]);
+            assert!(command.output().unwrap().status.success());
+            fs::read(&image).unwrap()
+        });
+        assert!(
+            made[0] == made[1],
+            "level {level}: the number of threads changes the device"
+        );
+        let _ = writeln!(seen, "{level} {} {}", made[0].len(), digest(&image));
+    }
+    compare_golden("cloop.txt", &seen);
+}
+
 /// Returns size and digest of an image of each level.
 fn levels(flags: &[&str]) -> String {
     let work = scratch();
