@@ -7,6 +7,7 @@
 mod compression;
 mod encoder;
 mod entries;
+mod kept;
 mod losses;
 mod metadata;
 mod options;
@@ -16,5 +17,6 @@ mod writer;
 mod xml;
 
 pub use compression::WimCompression;
+pub use kept::OpenScratch;
 pub use options::WriteOptions;
 pub use writer::WimWriter;

@@ -2,6 +2,7 @@
 
 use sinterfs_block::Sink;
 use sinterfs_block::codec::Encoding;
+use sinterfs_pipeline::Scratch;
 
 use crate::write::former_runs::FormerRuns;
 use crate::write::request::{PerFileOptions, VolumeOptions};
@@ -32,6 +33,8 @@ pub struct CreateOptions {
     pub create_timestamp: Option<u64>,
     /// Threads that may encode metadata.
     pub threads: usize,
+    /// Where files for what exceeds memory are created.
+    pub scratch: Scratch,
     /// Whether equal files are stored once.
     pub duplicates: bool,
     /// For formats whose blocks hold many files.

@@ -4,7 +4,7 @@
 
 use sinterfs_block::codec::Encoding;
 use sinterfs_model::{Error, Result, Setting};
-use sinterfs_pipeline::Categorizers;
+use sinterfs_pipeline::{Categorizers, Scratch};
 
 use crate::write::create::{CreateOptions, SolidOptions};
 use crate::write::history;
@@ -39,6 +39,7 @@ pub(crate) fn create_options(
         block_size,
         create_timestamp: request.create_timestamp,
         threads: request.threads,
+        scratch: Scratch::new(request.scratch_dir()),
         solid: solid_options(request, level, prepared)?,
         duplicates: request.duplicates,
         per_file,

@@ -4,8 +4,9 @@
 //! entry of the blob table for each content.
 //!
 //! **Invariant:** a resource has its chunk table before its chunks, so its chunks are kept until
-//! the last one is there. Content that was written before has no entry of its own. No two contents
-//! have one digest, by which files name them: where such are met, nothing is written.
+//! the last one is there, in memory up to `KEPT_MAX` bytes and then in a scratch file. Content that
+//! was written before has no entry of its own. No two contents have one digest, by which files name
+//! them: where such are met, nothing is written.
 
 use std::collections::HashMap;
 
@@ -13,8 +14,12 @@ use sinterfs_block::Sink;
 use sinterfs_block::checksum::{Sha1, Sha1Digest, Xxh3, xxh3_64};
 use sinterfs_model::{Error, Result};
 
+use super::kept::{ChunkStore, StoredChunks};
 use crate::layout::{BlobEntry, ResourceEntry, ResourceFlags};
 use crate::read::hex;
+
+/// Entries of a chunk table that are written in one step.
+const TABLE_STEP: usize = 1 << 16;
 
 /// What content of one digest has in common besides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,9 +37,7 @@ struct OpenContent {
     digest: Sha1,
     hash: Xxh3,
     len: u64,
-    chunks: Vec<u8>,
-    /// The position of each chunk but the first among the chunks.
-    starts: Vec<u64>,
+    chunks: StoredChunks,
 }
 
 /// Writes resources.
@@ -43,6 +46,7 @@ pub(super) struct Resources {
     /// The position of the next byte.
     pub(super) at: u64,
     compressed: u8,
+    store: ChunkStore,
     open: Option<OpenContent>,
     /// The entries of the blob table in the order of the file.
     pub(super) entries: Vec<BlobEntry>,
@@ -60,10 +64,11 @@ impl std::fmt::Debug for Resources {
 }
 
 impl Resources {
-    /// Continues a file from a position on; `is_compressed` tells whether chunks may be compressed.
-    pub(super) fn new(out: Box<dyn Sink>, is_compressed: bool) -> Self {
+    /// Writes to the start of a file; `is_compressed` tells whether chunks may be compressed.
+    pub(super) fn new(out: Box<dyn Sink>, is_compressed: bool, store: ChunkStore) -> Self {
         Self {
             out,
+            store,
             at: 0,
             compressed: if is_compressed {
                 ResourceFlags::COMPRESSED
@@ -106,14 +111,10 @@ impl Resources {
             first: number,
             ..OpenContent::default()
         });
-        if open.len > 0 {
-            open.starts.push(open.chunks.len() as u64);
-        }
         open.digest.update(raw);
         open.hash.update(raw);
         open.len += raw.len() as u64;
-        open.chunks.extend_from_slice(stored);
-        Ok(())
+        self.store.push(&mut open.chunks, stored)
     }
 
     /// Writes the content that is open, unless the same was written before.
@@ -129,7 +130,7 @@ impl Resources {
         let index = match self.known(&digest, print)? {
             Some(index) => index,
             None => {
-                let index = self.resource(open.len, &open.starts, &open.chunks, digest, 0)?;
+                let index = self.resource(open.len, &open.chunks, digest, 0)?;
                 self.by_digest.insert(digest, (index, print));
                 index
             }
@@ -158,25 +159,18 @@ impl Resources {
     pub(super) fn resource(
         &mut self,
         len: u64,
-        starts: &[u64],
-        chunks: &[u8],
+        chunks: &StoredChunks,
         digest: Sha1Digest,
         flags: u8,
     ) -> Result<usize> {
         let at = self.at;
         // chunks are never longer than what they decode to
-        let is_plain = chunks.len() as u64 == len;
+        let is_plain = chunks.total == len;
         if !is_plain {
-            let mut table = Vec::with_capacity(starts.len() * 8);
-            for start in starts {
-                match u32::try_from(len) {
-                    Ok(_) => table.extend(u32::try_from(*start).unwrap_or(0).to_le_bytes()),
-                    Err(_) => table.extend(start.to_le_bytes()),
-                }
-            }
-            self.write(&table)?;
+            self.chunk_table(len, &chunks.lens)?;
         }
-        self.write(chunks)?;
+        self.store.copy(chunks, &mut self.out)?;
+        self.at += chunks.total;
         let compressed = if is_plain { 0 } else { self.compressed };
         self.entries.push(BlobEntry {
             resource: ResourceEntry {
@@ -192,6 +186,30 @@ impl Resources {
         Ok(self.entries.len() - 1)
     }
 
+    /// Writes the position of each chunk but the first among the chunks.
+    fn chunk_table(&mut self, len: u64, lens: &[u32]) -> Result<()> {
+        let is_short = u32::try_from(len).is_ok();
+        let but_last = lens.split_last().map_or(lens, |(_, others)| others);
+        let mut start = 0_u64;
+        for part in but_last.chunks(TABLE_STEP) {
+            let mut table = Vec::with_capacity(part.len() * 8);
+            for stored in part {
+                start += u64::from(*stored);
+                match u32::try_from(start) {
+                    Ok(start) if is_short => table.extend(start.to_le_bytes()),
+                    _ => table.extend(start.to_le_bytes()),
+                }
+            }
+            self.write(&table)?;
+        }
+        Ok(())
+    }
+
+    /// Appends a chunk of a resource that is no file's.
+    pub(super) fn keep(&mut self, chunks: &mut StoredChunks, stored: &[u8]) -> Result<()> {
+        self.store.push(chunks, stored)
+    }
+
     /// Writes content that is no file's, without compression, and returns its digest.
     pub(super) fn small(&mut self, content: &[u8]) -> Result<Sha1Digest> {
         let mut digest = Sha1::default();
@@ -204,7 +222,9 @@ impl Resources {
         let index = match self.known(&digest, print)? {
             Some(index) => index,
             None => {
-                let index = self.resource(print.len, &[], content, digest, 0)?;
+                let mut chunks = StoredChunks::default();
+                self.keep(&mut chunks, content)?;
+                let index = self.resource(print.len, &chunks, digest, 0)?;
                 self.by_digest.insert(digest, (index, print));
                 index
             }
@@ -232,11 +252,71 @@ impl Resources {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "this is a test")]
 
+    use std::io::{self, Write};
+    use std::sync::{Arc, Mutex, PoisonError};
+
     use super::*;
+
+    /// Bytes that are looked at after they were written.
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            written.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Sink for Shared {
+        fn patch(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+            let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            written.patch(offset, bytes)
+        }
+    }
+
+    fn resources(out: Shared, limit: usize) -> Resources {
+        let open = || tempfile::tempfile().map_err(|error| Error::io("scratch", error));
+        Resources::new(Box::new(out), true, ChunkStore::new(limit, Box::new(open)))
+    }
+
+    fn in_memory(limit: usize) -> Resources {
+        resources(Shared::default(), limit)
+    }
+
+    #[test]
+    fn a_scratch_file_does_not_change_the_bytes() {
+        let written = [1 << 20, 1000, 10].map(|limit| {
+            let out = Shared::default();
+            let mut resources = resources(out.clone(), limit);
+            let mut number = 0;
+            for content in 1..20_u8 {
+                for chunk in 0..content {
+                    let raw = [content, chunk].repeat(100);
+                    // some are stored as they are
+                    let stored = raw.split_at(if chunk % 3 == 0 { 200 } else { 77 }).0;
+                    resources.chunk(number, chunk == 0, stored, &raw).unwrap();
+                    number += 1;
+                }
+            }
+            resources.close().unwrap();
+            resources.small(b"the target of a link").unwrap();
+            resources.finish(b"head").unwrap();
+            let bytes = out.0.lock().unwrap().clone();
+            assert_eq!(resources.at, bytes.len() as u64);
+            (bytes, resources.entries)
+        });
+        let [in_memory, some, all] = written;
+        assert!(some == in_memory && all == in_memory);
+    }
 
     #[test]
     fn content_with_the_digest_of_another_is_refused() {
-        let mut resources = Resources::new(Box::new(Vec::new()), false);
+        let mut resources = in_memory(1 << 20);
         let digest = resources.small(b"content").unwrap();
         resources.chunk(0, true, b"content", b"content").unwrap();
         resources.close().unwrap();

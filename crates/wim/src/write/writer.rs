@@ -18,6 +18,7 @@ use sinterfs_model::{
 use super::compression::ChunkEncoder;
 use super::encoder::{RawBytes, WimEncoder};
 use super::entries::{link_data, units};
+use super::kept::{ChunkStore, KEPT_MAX, OpenScratch, StoredChunks};
 use super::losses::losses;
 use super::metadata::{self, Digests, Metadata};
 use super::options::WriteOptions;
@@ -29,8 +30,9 @@ use crate::layout::{
 
 /// Writes an image.
 ///
-/// Memory: the stored bytes of the content that is being written, 100 bytes for each content, and
-/// in `finish` the metadata, some 200 bytes a name.
+/// Memory: up to 64 MiB of stored bytes of the content that is being written (the rest is in a
+/// scratch file), 4 bytes a chunk of it, 100 bytes for each content, and in `finish` the metadata,
+/// some 200 bytes a name.
 pub struct WimWriter {
     resources: Resources,
     options: WriteOptions,
@@ -49,10 +51,12 @@ impl fmt::Debug for WimWriter {
 }
 
 impl WimWriter {
-    /// Starts an image. `Invalid` for options that the format does not have.
-    pub fn new(out: Box<dyn Sink>, options: WriteOptions) -> Result<Self> {
+    /// Starts an image; `scratch` opens the file for what a large content has in excess of memory.
+    /// `Invalid` for options that the format does not have.
+    pub fn new(out: Box<dyn Sink>, options: WriteOptions, scratch: OpenScratch) -> Result<Self> {
         options.check()?;
-        let mut resources = Resources::new(out, options.compression.codec().is_some());
+        let store = ChunkStore::new(KEPT_MAX, scratch);
+        let mut resources = Resources::new(out, options.compression.codec().is_some(), store);
         resources.write(&[0; HEADER_LEN])?;
         Ok(Self {
             resources,
@@ -66,20 +70,17 @@ impl WimWriter {
     /// Writes the metadata as a resource of its own.
     fn put_metadata(&mut self, metadata: &[u8]) -> Result<()> {
         let mut encoder = ChunkEncoder::default();
-        let (mut chunks, mut starts) = (Vec::new(), Vec::new());
+        let mut chunks = StoredChunks::default();
         for chunk in metadata.chunks(self.options.chunk_size as usize) {
-            if !chunks.is_empty() {
-                starts.push(chunks.len() as u64);
-            }
             let options = &self.options;
-            chunks.extend(encoder.encode(chunk, options.compression, options.chunk_size)?);
+            let stored = encoder.encode(chunk, options.compression, options.chunk_size)?;
+            self.resources.keep(&mut chunks, &stored)?;
         }
         let mut digest = Sha1::default();
         digest.update(metadata);
         let (len, digest) = (metadata.len() as u64, digest.finish());
         let flags = ResourceFlags::METADATA;
-        self.resources
-            .resource(len, &starts, &chunks, digest, flags)?;
+        self.resources.resource(len, &chunks, digest, flags)?;
         Ok(())
     }
 

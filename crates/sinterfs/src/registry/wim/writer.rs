@@ -44,7 +44,9 @@ impl PipelineFormat for WimBuilder {
             name: options.volume.label.clone().unwrap_or_default(),
             created: options.create_timestamp,
         };
-        Ok(Box::new(WimWriter::new(out, own)?))
+        let scratch = options.scratch.clone();
+        let open = Box::new(move || scratch.file());
+        Ok(Box::new(WimWriter::new(out, own, open)?))
     }
 }
 
