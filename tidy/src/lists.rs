@@ -113,7 +113,7 @@ pub const TEST_CRATES: &[&str] = &["sinterfs-testkit"];
 /// Files that may allow `unsafe_code`, each with its reason in the file.
 pub const UNSAFE_FILES: &[&str] = &[
     "crates/capi/src/lib.rs",
-    "crates/mount/src/image_path.rs",
+    "crates/mount/src/namespace.rs",
     "crates/sinterfs/src/mount/allocator.rs",
 ];
 

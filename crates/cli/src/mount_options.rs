@@ -5,10 +5,10 @@
 //! has no effect on a read-only mount of ours by its meaning (each with a reason), or is refused
 //! with a hint; none is ignored silently.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sinterfs::mount::MountOptions;
+use sinterfs::mount::{MountOptions, Upper};
 use sinterfs::verify::{Anchor, Trust};
 use sinterfs::{Error, OpenOptions, Result};
 
@@ -25,6 +25,18 @@ pub struct Settings {
     pub idle: Duration,
     /// The time without use after which the image is unmounted.
     pub unmount_after: Option<Duration>,
+    /// The writable layer.
+    pub upper: Option<Upper>,
+    /// Whether the mount is required to be read-only (`Some(true)`) or writable.
+    pub read_only: Option<bool>,
+}
+
+/// Returns the writable layer with this name: `tmpfs` for memory, or a directory.
+pub fn upper(name: &Path) -> Upper {
+    match name == Path::new("tmpfs") {
+        true => Upper::Memory,
+        false => Upper::Directory(name.to_owned()),
+    }
 }
 
 /// What an option does.
@@ -84,7 +96,29 @@ impl Asked<'_> {
 /// All options; those that set something are described in docs/mount-options.md.
 const OPTIONS: &[(&[&str], Effect)] = &[
     // what a mount of ours is anyway
-    (&["ro", "nodev", "nosuid", "exec", "defaults"], Nothing),
+    (&["nodev", "nosuid", "exec", "defaults"], Nothing),
+    // what they require is compared with the writable layer when all options are known
+    (
+        &["ro"],
+        Set(|to, _| {
+            to.read_only = Some(true);
+            Ok(())
+        }),
+    ),
+    (
+        &["rw"],
+        Set(|to, _| {
+            to.read_only = Some(false);
+            Ok(())
+        }),
+    ),
+    (
+        &["overlay"],
+        Set(|to, asked| {
+            to.upper = Some(upper(&asked.path()?));
+            Ok(())
+        }),
+    ),
     // for mount(8), fstab(5) and systemd, which have acted on them before they start this program
     (
         &[
@@ -115,10 +149,6 @@ const OPTIONS: &[(&[&str], Effect)] = &[
             "nomand",
         ],
         Nothing,
-    ),
-    (
-        &["rw"],
-        Refused("images are read-only; `sinter mount --help` has examples with overlayfs"),
     ),
     (
         &["remount"],
@@ -379,6 +409,20 @@ pub fn apply(option: &str, settings: &mut Settings) -> Result<()> {
         None => Err(Error::invalid(format!(
             "unknown mount option `{option}` (see sinter mount --help)"
         ))),
+    }
+}
+
+/// Fails if the mount is required to be writable and has no writable layer, or the reverse.
+pub fn check_writable(settings: &Settings) -> Result<()> {
+    match (settings.read_only, &settings.upper) {
+        (Some(false), None) => Err(Error::unsupported(
+            "mount option `rw` is not supported: images are read-only; `--overlay UPPER` makes a \
+             mount writable",
+        )),
+        (Some(true), Some(_)) => Err(Error::invalid(
+            "mount option `ro` contradicts the overlay, which is for writing",
+        )),
+        _ => Ok(()),
     }
 }
 

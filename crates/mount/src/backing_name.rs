@@ -22,6 +22,26 @@ const PREFIX: &str = "sinter:";
 /// The most bytes of the image's name in it.
 const NAME_MAX: usize = 100;
 
+/// The most bytes of a parameter of fsconfig(2), which ends with a zero.
+const PARAMETER_MAX: usize = 255;
+
+/// Returns the source of a stack of images on overlayfs: the prefix and the name that was given,
+/// usually the full path, as far as the kernel takes it.
+pub(crate) fn stack_name(options: &MountOptions) -> String {
+    let clean: String = options.fsname.chars().filter(|c| !c.is_control()).collect();
+    match format!("{PREFIX}{clean}") {
+        name if name.len() <= PARAMETER_MAX => name,
+        _ => backing_name(options),
+    }
+}
+
+/// Returns the source of a mount of overlayfs without the prefix.
+pub(crate) fn without_prefix(source: &Path) -> PathBuf {
+    let bytes = source.as_os_str().as_bytes();
+    let name = bytes.strip_prefix(PREFIX.as_bytes()).unwrap_or(bytes);
+    PathBuf::from(std::ffi::OsStr::from_bytes(name))
+}
+
 /// Returns the name, which `mount` and `df` show: the prefix and the name of the image.
 pub(crate) fn backing_name(options: &MountOptions) -> String {
     let image = options.fsname.rsplit('/').next().unwrap_or_default();
@@ -41,7 +61,7 @@ pub(crate) fn is_ours(mount: &Mount) -> bool {
     };
     let source = mount.source.as_path();
     match mount.kind.as_str() {
-        "overlay" => is_named(source),
+        "overlay" => source.as_os_str().as_bytes().starts_with(PREFIX.as_bytes()),
         "erofs" => {
             let on_loop_device = || {
                 let file = source.strip_prefix("/dev").ok().and_then(backing_file);

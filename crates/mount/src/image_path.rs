@@ -8,12 +8,6 @@
 //!
 //! Source: mount_namespaces(7), `fsopen`, `fsmount` and `move_mount` of mount_setattr(2).
 
-#![allow(
-    unsafe_code,
-    reason = "rustix marks unshare(2) as unsafe because it can give a thread a table of files of \
-              its own; only the mount namespace is unshared here"
-)]
-
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -22,12 +16,11 @@ use std::path::Path;
 use rustix::fs::CWD;
 use rustix::io::Errno;
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags,
-    fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, mount_change,
-    move_mount,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, fsconfig_create, fsconfig_set_flag,
+    fsconfig_set_string, fsmount, fsopen, move_mount,
 };
-use rustix::thread::UnshareFlags;
 
+use crate::namespace::separate;
 use crate::options::MountOptions;
 
 /// Returns the name that the computed file needs for [`mount_at_image_path`].
@@ -65,10 +58,7 @@ pub(crate) fn mount_at_image_path(
 
 /// Mounts `tree` on a directory in a mount namespace of this thread alone.
 fn cover(tree: &OwnedFd, dir: &Path) -> rustix::io::Result<()> {
-    // SAFETY: the table of files stays shared; only what paths mean changes, for this thread
-    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS | UnshareFlags::FS)? };
-    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    mount_change("/", private)?;
+    separate()?;
     move_mount(tree, "", CWD, dir, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
 }
 

@@ -29,10 +29,10 @@ use crate::loop_device::with_loop_device;
 use crate::mountinfo::{Mount, mounted_at};
 use crate::options::MountOptions;
 use crate::session::{Session, catch_signals};
-use crate::start::{raise_read_ahead, serve_in_background};
+use crate::start::{device_of, raise_read_ahead, serve_in_background};
 
 /// Bytes that the kernel reads ahead, and so the size of its requests.
-const READ_AHEAD: u32 = 1 << 20;
+pub(crate) const READ_AHEAD: u32 = 1 << 20;
 
 /// The most bytes of metadata that are read in advance.
 const WARM_MAX: u64 = 64 << 20;
@@ -69,14 +69,12 @@ pub fn mount_kernel(file: Arc<dyn Backing>, dir: &Path, options: &MountOptions) 
 
 /// Reads metadata into the page cache in the background, since EROFS reads it page by page and
 /// would wait for each. Errors are ignored: what was not read is read on demand.
-fn warm(tree: &OwnedFd, name: &str, metadata: Vec<Range<u64>>) {
+pub(crate) fn warm(tree: &OwnedFd, name: &str, metadata: Vec<Range<u64>>) {
     let Ok(file) = File::open(format!("/proc/self/fd/{}/{name}", tree.as_raw_fd())) else {
         return;
     };
-    if let Ok(stat) = rustix::fs::fstat(&file) {
-        let device = stat.st_dev;
-        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-        raise_read_ahead(&format!("{major}:{minor}"), READ_AHEAD);
+    if let Some(device) = device_of(&file) {
+        raise_read_ahead(&device, READ_AHEAD);
     }
     let read = move || {
         let (mut buffer, mut left) = (vec![0; READ_AHEAD as usize], WARM_MAX);
@@ -104,21 +102,29 @@ fn attach_and_tune(
     point: &Path,
     options: &MountOptions,
 ) -> Result<Mount> {
+    let read_ahead = options.read_ahead.unwrap_or(READ_AHEAD);
+    with_read_ahead(read_ahead, || {
+        attach(tree, name, point, options)?;
+        let mount = mounted_at(point)?;
+        let mount = mount.ok_or_else(|| Error::new(Kind::Io, "the mount vanished at once"))?;
+        raise_read_ahead(&mount.device, read_ahead);
+        Ok(mount)
+    })
+}
+
+/// Calls `mount`, which mounts EROFS on a file, and raises the read-ahead of that EROFS.
+pub(crate) fn with_read_ahead<T>(bytes: u32, mount: impl FnOnce() -> Result<T>) -> Result<T> {
     // one at a time, so that a new entry belongs to this mount
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let before = read_aheads();
-    attach(tree, name, point, options)?;
-    let mount = mounted_at(point)?;
-    let mount = mount.ok_or_else(|| Error::new(Kind::Io, "the mount vanished at once"))?;
-    let read_ahead = options.read_ahead.unwrap_or(READ_AHEAD);
-    raise_read_ahead(&mount.device, read_ahead);
+    let mounted = mount()?;
     let after = read_aheads();
     let mut new = after.difference(&before);
     if let (Some(only), None) = (new.next(), new.next()) {
-        raise_read_ahead(only, read_ahead);
+        raise_read_ahead(only, bytes);
     }
-    Ok(mount)
+    Ok(mounted)
 }
 
 /// Lists the kernel's read-ahead settings of EROFS on files, whose numbers occur nowhere else.

@@ -31,7 +31,10 @@ pub fn mounted_images() -> Result<Vec<MountedImage>> {
         .into_iter()
         .filter(ours)
         .map(|mount| MountedImage {
-            source: mount.source,
+            source: match mount.kind.as_str() {
+                "overlay" => backing_name::without_prefix(&mount.source),
+                _ => mount.source,
+            },
             point: mount.point,
             kind: mount.kind,
         });

@@ -90,7 +90,7 @@ fn overlay(
 fn erofs(image: &Path) -> Result<OwnedFd> {
     let file =
         File::open(image).map_err(|error| Error::io("cannot open the image", error).path(image))?;
-    let errno = match erofs_on(&format!("/proc/self/fd/{}", file.as_raw_fd())) {
+    let errno = match erofs_on(&format!("/proc/self/fd/{}", file.as_raw_fd()), false) {
         Ok(tree) => return Ok(tree),
         Err(errno) => errno,
     };
@@ -99,14 +99,20 @@ fn erofs(image: &Path) -> Result<OwnedFd> {
     }
     let full = std::path::absolute(image).unwrap_or_else(|_| image.to_owned());
     with_loop_device(&full, &[], |device| {
-        erofs_on(device).map_err(|errno| Error::io("EROFS cannot mount it", errno).path(image))
+        erofs_on(device, false)
+            .map_err(|errno| Error::io("EROFS cannot mount it", errno).path(image))
     })
 }
 
-fn erofs_on(source: &str) -> rustix::io::Result<OwnedFd> {
+/// Mounts EROFS on a file or a device, detached from the tree; `direct` avoids the page cache of the
+/// file.
+pub(crate) fn erofs_on(source: &str, direct: bool) -> rustix::io::Result<OwnedFd> {
     let context = fsopen("erofs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_string(&context, "source", source)?;
     fsconfig_set_flag(&context, "ro")?;
+    if direct {
+        fsconfig_set_flag(&context, "directio")?;
+    }
     fsconfig_create(&context)?;
     let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY;
     fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)

@@ -47,6 +47,8 @@ pub struct Session {
     idle: Option<IdleUnmounter>,
     /// The socket by which `fusermount3` notices that this process has ended.
     helper: Option<OwnedFd>,
+    /// The locked directory of an upper layer.
+    upper: Option<OwnedFd>,
     ended: bool,
 }
 
@@ -80,7 +82,7 @@ pub fn mount(image: Arc<dyn Image>, dir: &Path, options: &MountOptions) -> Resul
 }
 
 /// Fails if the root cannot be shown: the mount of such an image would be of no use.
-fn check_root(image: &dyn Image) -> Result<()> {
+pub(crate) fn check_root(image: &dyn Image) -> Result<()> {
     let root = image.info().root;
     let inode = image.inode(root).map_err(Error::into_corrupt_entry)?;
     if inode.kind != FileType::Directory {
@@ -128,8 +130,15 @@ impl Session {
             requests,
             idle: None,
             helper: None,
+            upper: None,
             ended: false,
         }
+    }
+
+    /// Keeps a descriptor until the session ends.
+    pub(crate) fn keep(mut self, upper: Option<OwnedFd>) -> Self {
+        self.upper = upper;
+        self
     }
 
     /// Returns the full path of the mount point.

@@ -3,7 +3,7 @@
 //! Enters an open FUSE device and an image; leaves events for the session. **Invariant:** when
 //! `serve_in_background` returns, the kernel's first request has been answered.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Sender;
@@ -51,4 +51,11 @@ pub(crate) fn serve_in_background(
 pub(crate) fn raise_read_ahead(device: &str, bytes: u32) {
     let path = format!("/sys/class/bdi/{device}/read_ahead_kb");
     let _ = std::fs::write(path, (bytes / 1024).to_string());
+}
+
+/// Returns the device of a file as `major:minor`.
+pub(crate) fn device_of(file: impl AsFd) -> Option<String> {
+    let device = rustix::fs::fstat(file).ok()?.st_dev;
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    Some(format!("{major}:{minor}"))
 }

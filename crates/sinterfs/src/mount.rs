@@ -14,11 +14,11 @@ pub use access::{AccessRecorder, AccessReport};
 pub use allocator::return_freed_memory;
 pub use cache_trimmer::CacheTrimmer;
 pub use memory::default_cache_bytes;
-pub use serve::{MountMethod, Mounted, mount};
+pub use serve::{MountMethod, Mounted, mount, mount_layers};
 
 #[cfg(feature = "composefs")]
 pub use crate::registry::composefs::overlay_mount::{ObjectVerification, mount_overlay};
 
 pub use sinterfs_mount::{
-    Ended, MountOptions, MountedImage, Session, daemon, mounted_images, umount,
+    Ended, MountOptions, MountedImage, Session, Upper, daemon, mounted_images, umount,
 };

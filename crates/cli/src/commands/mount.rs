@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sinterfs::mount::{CacheTrimmer, MountMethod, MountOptions, Session, daemon};
-use sinterfs::{Error, Kind, Result};
+use sinterfs::verify::{Anchor, Trust};
+use sinterfs::{Error, Image, Kind, OpenOptions, Result};
 
 use crate::args::input::ImageArgs;
 use crate::args::stats::{MountStats, StatsArgs};
@@ -43,6 +44,12 @@ Examples:
       Write counters of reads and of the cache.
   sinter mount --kernel image.cfs /mnt --objects /store
       Mount a composefs image through EROFS and overlayfs; no process remains.
+  sinter mount --overlay changes image.dwarfs /mnt
+      Mount it writable: files that are changed or added are stored in changes/upper.
+  sinter mount --overlay tmpfs image.dwarfs /mnt
+      Mount it writable; changes are lost when it is unmounted.
+  sinter mount patch.dwarfs base.dwarfs /mnt
+      Mount two images as layers: files of the first hide those of the second.
   sinter mount --digest HEX image.dwarfs /mnt
       Show only data with this root digest.
   sinter mount --signed-by vendor.pub image.dwarfs /mnt
@@ -56,12 +63,16 @@ support or more than 4 million files, or if the kernel lacks support (before Lin
 loop devices), the image is mounted through FUSE, with a warning. `sinter umount` and umount(8) \
 end both kinds of mounts.
 
+--overlay and several images use overlayfs of the kernel, which needs CAP_SYS_ADMIN: root, or a \
+shell of `unshare --map-root-user --mount`. Only the mount on DIR is visible; unmounting it in any \
+way ends those of the images. docs/mounts.md has the details.
+
 With --kernel and --objects, the kernel reads the image and the objects itself, and verifies the \
 fs-verity digests of objects if the file system of the store has them; otherwise --verify hashes \
 all objects before the mount.
 
 Mount options: allow_other, allow_root, auto_unmount, default_permissions, fsname=NAME, \
-subtype=NAME, dev, suid, noexec, uid=N, gid=N, umask=MODE, context=LABEL, timeout=SECONDS, \
+subtype=NAME, overlay=UPPER, dev, suid, noexec, uid=N, gid=N, umask=MODE, context=LABEL, timeout=SECONDS, \
 digest=HEX, signed_by=KEY, offset=N, cachesize=SIZE, workers=N, and those of mount(8) and fstab(5). \
 `mount -t sinter` and lines of fstab work where the program is also installed as \
 /sbin/mount.sinter; docs/fstab.md has examples.")]
@@ -69,9 +80,9 @@ pub struct Args {
     #[command(flatten)]
     image: ImageArgs,
 
-    /// The mount point.
-    #[arg(value_name = "DIR")]
-    directory: PathBuf,
+    /// The mount point. Further images before it are layers below the first one.
+    #[arg(value_name = "[IMAGE].. DIR", required = true, num_args = 1..)]
+    operands: Vec<PathBuf>,
 
     /// Stay in the foreground.
     #[arg(short, long)]
@@ -80,6 +91,12 @@ pub struct Args {
     /// Mount options, separated by commas.
     #[arg(short, value_name = "OPTION,..")]
     options: Vec<String>,
+
+    /// Make the mount writable by overlayfs: changes are stored in the directories `upper` and
+    /// `work` of this directory, which are made if they are missing. `tmpfs` keeps changes in
+    /// memory.
+    #[arg(long, value_name = "UPPER")]
+    overlay: Option<PathBuf>,
 
     /// Verify each object of a composefs image by its digest in the image before its data is shown.
     #[arg(long)]
@@ -138,7 +155,8 @@ pub fn run(args: &Args, words: &[OsString]) -> Result<ExitCode> {
     sinterfs::mount::return_freed_memory();
     if args.dry_run {
         let settings = settings(args)?;
-        return sinterfs::open_with(&args.image.image, &settings.image).map(|_| ExitCode::SUCCESS);
+        open_all(args, &settings.image)?;
+        return Ok(ExitCode::SUCCESS);
     }
     if args.foreground {
         serve(attach(args)?)
@@ -157,26 +175,36 @@ pub fn run(args: &Args, words: &[OsString]) -> Result<ExitCode> {
 struct Attached {
     session: Session,
     watching: Option<MountStats>,
-    _idle: CacheTrimmer,
+    _idle: Vec<CacheTrimmer>,
 }
 
-/// Opens and mounts the image; `None` if the mount needs no process.
+impl Args {
+    /// Returns the mount point.
+    fn directory(&self) -> &Path {
+        self.operands.last().map_or(Path::new(""), PathBuf::as_path)
+    }
+
+    /// Returns the images, the topmost first.
+    fn images(&self) -> impl Iterator<Item = &Path> {
+        let further = self.operands.split_last().map_or(&[][..], |(_, rest)| rest);
+        let first = std::iter::once(&self.image.image);
+        first.chain(further).map(PathBuf::as_path)
+    }
+}
+
+/// Opens and mounts the images; `None` if the mount needs no process.
 fn attach(args: &Args) -> Result<Option<Attached>> {
     let settings = settings(args)?;
-    let through = method(args);
-    let Settings {
-        image,
-        mount: options,
-        ..
-    } = settings;
-    let stats = args.stats.recording(settings.record);
-    if args.kernel && image.objects.is_some() {
+    let stats = args.stats.recording(settings.record.clone());
+    let is_stack = settings.upper.is_some() || args.images().count() > 1;
+    if args.kernel && settings.image.objects.is_some() && !is_stack {
         if stats.is_asked() {
             return Err(Error::invalid(
                 "--stats and --record need a mount that this program serves: remove --kernel",
             ));
         }
-        match sinterfs::mount::mount_overlay(&args.image.image, &image, &args.directory, &options) {
+        let (image, options) = (&settings.image, &settings.mount);
+        match sinterfs::mount::mount_overlay(&args.image.image, image, args.directory(), options) {
             Ok(_) => return Ok(None),
             Err(error) if error.kind() == Kind::Corrupt => return Err(error),
             Err(error) => {
@@ -185,16 +213,32 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
             }
         }
     }
-    let opened = sinterfs::open_with(&args.image.image, &image)?;
+    let opened = open_all(args, &settings.image)?;
     if !args.no_ahead {
-        opened.decode_ahead();
+        opened.iter().for_each(Image::decode_ahead);
     }
-    let watching = stats.start(&opened)?;
-    let image = match &watching {
-        Some(watching) => watching.image(),
-        None => Arc::clone(opened.raw()),
+    let watching = match opened.as_slice() {
+        [only] => stats.start(only)?,
+        _ if stats.is_asked() => return Err(of_one_image("--stats and --record")),
+        _ => None,
     };
-    let mut mounted = sinterfs::mount::mount(image, &args.directory, &options, through)?;
+    let images: Vec<_> = match &watching {
+        Some(watching) => vec![watching.image()],
+        None => opened.iter().map(|image| Arc::clone(image.raw())).collect(),
+    };
+    let mut mounted = match (images.as_slice(), is_stack) {
+        ([image], false) => {
+            let image = Arc::clone(image);
+            sinterfs::mount::mount(image, args.directory(), &settings.mount, method(args))?
+        }
+        _ => sinterfs::mount::mount_layers(
+            &images,
+            settings.upper.as_ref(),
+            args.directory(),
+            &settings.mount,
+            method(args),
+        )?,
+    };
     if let Some(error) = &mounted.fell_back {
         let why = flags::message(error);
         text::warn(&format!("mounted through FUSE: {why}"));
@@ -208,11 +252,57 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
     if let Some(after) = settings.unmount_after {
         mounted.session.unmount_when_idle(after)?;
     }
+    let idle = opened
+        .iter()
+        .map(|image| CacheTrimmer::start(image, settings.idle));
     Ok(Some(Attached {
         session: mounted.session,
         watching,
-        _idle: CacheTrimmer::start(&opened, settings.idle)?,
+        _idle: idle.collect::<Result<_>>()?,
     }))
+}
+
+/// Opens all images, which share the size of the cache. Fails if there are several, and an option
+/// that can mean one image only.
+fn open_all(args: &Args, options: &OpenOptions) -> Result<Vec<Image>> {
+    let count = args.images().count();
+    let mut options = options.clone();
+    if count > 1 {
+        let of_one = |trust: &Trust| {
+            let is_one = matches!(
+                trust.anchor,
+                Anchor::Digest(_)
+                    | Anchor::Signature {
+                        signature: Some(_),
+                        ..
+                    }
+            );
+            is_one || trust.digests.is_some()
+        };
+        let given = [
+            (options.offset.is_some(), "the offset"),
+            (!options.devices.is_empty(), "--device"),
+            (options.image.is_some(), "--image"),
+            (
+                options.trust.as_deref().is_some_and(of_one),
+                "the digest or signature",
+            ),
+        ];
+        if let Some((_, name)) = given.iter().find(|(is_given, _)| *is_given) {
+            return Err(of_one_image(name));
+        }
+        options.cache_bytes /= count as u64;
+    }
+    let opened = args
+        .images()
+        .map(|path| sinterfs::open_with(path, &options));
+    opened.collect()
+}
+
+fn of_one_image(option: &str) -> Error {
+    Error::invalid(format!(
+        "{option} can be given for one image only, not for layers"
+    ))
 }
 
 /// Returns what the flags and the mount options set.
@@ -228,7 +318,8 @@ fn settings(args: &Args) -> Result<Settings> {
         false => 0,
     };
     mount.threads = args.threads.map_or(default, usize::from);
-    mount.fsname = fsname(&args.image.image);
+    let names: Vec<_> = args.images().map(fsname).collect();
+    mount.fsname = names.join(":");
     mount.image = args.image.image.canonicalize().ok();
     mount.catch_signals = true;
     let mut settings = Settings {
@@ -237,6 +328,8 @@ fn settings(args: &Args) -> Result<Settings> {
         record: None,
         idle: Duration::from_secs(args.idle),
         unmount_after: args.idle_unmount.map(Duration::from_secs),
+        upper: args.overlay.as_deref().map(mount_options::upper),
+        read_only: None,
     };
     for option in args
         .options
@@ -249,6 +342,7 @@ fn settings(args: &Args) -> Result<Settings> {
         }
         mount_options::apply(option, &mut settings)?;
     }
+    mount_options::check_writable(&settings)?;
     Ok(settings)
 }
 

@@ -9,6 +9,8 @@ fn settings() -> Settings {
         record: None,
         idle: Duration::from_secs(300),
         unmount_after: None,
+        upper: None,
+        read_only: None,
     }
 }
 
@@ -28,7 +30,6 @@ fn options_of_fstab_are_taken_and_others_are_not() {
         apply(option, &mut settings()).unwrap();
     }
     for option in [
-        "rw",
         "nonsense",
         "uid=x",
         "umask=8",
@@ -64,4 +65,22 @@ fn times_have_units() {
     apply("timeout=60", &mut to).unwrap();
     assert_eq!(to.idle, Duration::from_secs(120));
     assert_eq!(to.unmount_after, Some(Duration::from_secs(60)));
+}
+
+#[test]
+fn a_mount_is_writable_with_an_overlay_only() {
+    let with = |options: &[&str]| {
+        let mut to = settings();
+        for option in options {
+            apply(option, &mut to).unwrap();
+        }
+        check_writable(&to).map_err(|error| error.to_string())
+    };
+    let refused = with(&["rw"]).unwrap_err();
+    assert!(refused.contains("--overlay UPPER"), "{refused}");
+    let refused = with(&["overlay=/changes", "ro"]).unwrap_err();
+    assert!(refused.contains("contradicts the overlay"), "{refused}");
+    with(&["ro"]).unwrap();
+    with(&["rw", "overlay=tmpfs"]).unwrap();
+    with(&["overlay=/changes"]).unwrap();
 }

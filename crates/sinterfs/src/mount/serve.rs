@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_model::{Error, Image, Loss, Result};
-use sinterfs_mount::{MountOptions, Session};
+use sinterfs_mount::{Layer, MountOptions, Session, Upper};
 
 use crate::mount::kernel_backing::KernelBacking;
 use crate::registry;
@@ -80,28 +80,79 @@ pub fn mount(
     })
 }
 
+/// Mounts images as layers on a directory, the topmost first, through overlayfs, and serves them
+/// from threads of its own. With an upper layer the directory is writable.
+///
+/// Fails as [`mount`] does, and with `Io` without CAP_SYS_ADMIN or overlayfs, or if another mount
+/// uses the upper layer; nothing is left behind then.
+pub fn mount_layers(
+    images: &[Arc<dyn Image>],
+    upper: Option<&Upper>,
+    dir: impl AsRef<Path>,
+    options: &MountOptions,
+    method: MountMethod,
+) -> Result<Mounted> {
+    let (mut layers, mut all_losses, mut fell_back) = (Vec::new(), Vec::new(), None);
+    for image in images {
+        let backing = match method {
+            MountMethod::Fuse => None,
+            MountMethod::Kernel => Some(kernel_backing(image, options, true)?),
+            MountMethod::Auto => kernel_backing(image, options, false)
+                .map_err(|error| fell_back = Some(error))
+                .ok(),
+        };
+        let backing = backing.map(|KernelBacking { file, losses }| {
+            all_losses.extend(losses);
+            file
+        });
+        layers.push(Layer {
+            image: Arc::clone(image),
+            backing,
+            kernel_only: method == MountMethod::Kernel,
+        });
+    }
+    let dir = dir.as_ref();
+    let (session, failed) = sinterfs_mount::mount_layers(&layers, upper, dir, options)?;
+    Ok(Mounted {
+        session,
+        fell_back: fell_back.or(failed),
+        losses: all_losses,
+    })
+}
+
 fn by_kernel(
     image: &Arc<dyn Image>,
     dir: &Path,
     options: &MountOptions,
     asked: bool,
 ) -> Result<Mounted> {
+    let KernelBacking { file, losses } = kernel_backing(image, options, asked)?;
+    Ok(Mounted {
+        session: sinterfs_mount::mount_kernel(file, dir, options)?,
+        fell_back: None,
+        losses,
+    })
+}
+
+/// Computes what the kernel mounts; unless it was asked for, only what shows all of the image and
+/// does not take long.
+fn kernel_backing(
+    image: &Arc<dyn Image>,
+    options: &MountOptions,
+    asked: bool,
+) -> Result<KernelBacking> {
     let inodes = image.info().totals.inodes;
     if !asked && inodes > INODES {
         let what = format!("{inodes} inodes take long to mount through the kernel");
         return Err(Error::limit(what));
     }
-    let KernelBacking { file, losses } = registry::kernel_backing(image, options)?;
-    if let Some(loss) = losses.first().filter(|_| !asked) {
+    let computed = registry::kernel_backing(image, options)?;
+    if let Some(loss) = computed.losses.first().filter(|_| !asked) {
         let what = format!(
             "the kernel's EROFS would not show {} {}",
             loss.count, loss.what
         );
         return Err(Error::unsupported(what));
     }
-    Ok(Mounted {
-        session: sinterfs_mount::mount_kernel(file, dir, options)?,
-        fell_back: None,
-        losses,
-    })
+    Ok(computed)
 }
