@@ -174,7 +174,6 @@ pub const LIBRARIES: &[&str] = &[
 
 /// Files of libraries with flags in string literals, with the reason.
 pub const FLAG_FILES: &[(&str, &str)] = &[
-    ("crates/mount/src/kernel.rs", "an argument of losetup"),
     ("crates/mount/src/loop_device.rs", "arguments of losetup"),
     (
         "crates/sinterfs/src/recorded_purpose.rs",

@@ -165,12 +165,14 @@ fn an_overlay_is_written_to_and_leaves_nothing_but_its_directory() {
             echo more >> "$WORK/dir/file"
             echo new > "$WORK/dir/new"
             mkdir "$WORK/dir/empty"
-            [ "$(sinter mounts)" = "$image on $WORK/dir (overlay)" ] || fail "list: $(sinter mounts)"
+            [ "$(sinter mounts)" = "$image on $WORK/dir (overlay)" ] ||
+                fail "list: $(sinter mounts)"
             # nothing else is visible
             [ "$(findmnt -rno TARGET | grep -c "$WORK")" = 1 ] || fail "$(findmnt -rno TARGET)"
             sinter mount $way --overlay "$upper" "$image" "$WORK/other" 2> "$WORK/errors" &&
                 fail "one upper layer twice"
-            grep -q "another mount uses this upper layer" "$WORK/errors" || fail "$(cat "$WORK/errors")"
+            grep -q "another mount uses this upper layer" "$WORK/errors" ||
+                fail "$(cat "$WORK/errors")"
             umount "$WORK/dir"
             no_server || fail "a server goes on"
             [ "$(cat "$upper/upper/file")" = "$(printf 'content\nmore')" ] || fail "upper layer"
@@ -220,7 +222,8 @@ fn images_are_layers_the_first_on_top() {
         sinter build "$WORK/tree" -o "$WORK/base.dwarfs" -q
         sinter build "$WORK/tree" -o "$WORK/base.erofs" -q
         for way in --kernel --fuse ""; do
-            sinter mount $way "$WORK/patch.squashfs" "$WORK/base.dwarfs" "$WORK/base.erofs" "$WORK/dir"
+            sinter mount $way "$WORK/patch.squashfs" "$WORK/base.dwarfs" "$WORK/base.erofs" \
+                "$WORK/dir"
             [ "$(cat "$WORK/dir/file")" = patched ] || fail "order $way"
             [ "$(ls "$WORK/dir" "$WORK/dir/sub" | tr '\n' ' ')" = \
                 "$WORK/dir: file sub  $WORK/dir/sub: a b " ] || fail "$(ls -R "$WORK/dir")"
@@ -264,7 +267,8 @@ fn an_overlay_that_fails_leaves_nothing() {
         refused "is one of FUSE" sinter mount "$image" "$WORK/dir" -o allow_root,overlay=tmpfs
         refused "contradicts the overlay" sinter mount "$image" "$WORK/dir" -o ro,overlay=tmpfs
         head -c 300 "$image" > "$WORK/cut.dwarfs"
-        refused "cut.dwarfs" sinter mount --overlay "$WORK/u" "$WORK/cut.dwarfs" "$image" "$WORK/dir"
+        refused "cut.dwarfs" sinter mount --overlay "$WORK/u" "$WORK/cut.dwarfs" "$image" \
+            "$WORK/dir"
         [ ! -e "$WORK/u" ] || fail "the upper layer was left"
         # overlayfs cannot write to an upper layer on another image
         sinter mount "$image" "$WORK/other"

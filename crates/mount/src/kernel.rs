@@ -25,7 +25,7 @@ use crate::backing::{Backing, OneFile};
 use crate::backing_name::backing_name;
 use crate::detached;
 use crate::image_path::{file_name, mount_at_image_path};
-use crate::loop_device::with_loop_device;
+use crate::loop_device::{DIRECT, with_loop_device};
 use crate::mountinfo::{Mount, mounted_at};
 use crate::options::MountOptions;
 use crate::session::{Session, catch_signals};
@@ -181,7 +181,7 @@ fn erofs(source: &str, point: &Path, flags: MountFlags, data: &str) -> rustix::i
 
 fn mount_on_loop_device(file: &str, point: &Path, options: &MountOptions) -> Result<()> {
     let labels = label_data(options);
-    with_loop_device(Path::new(file), &["--direct-io=on"], |device| {
+    with_loop_device(Path::new(file), &[DIRECT], |device| {
         erofs(
             device,
             point,

@@ -14,7 +14,7 @@ use rustix::mount::{MoveMountFlags, move_mount};
 use sinterfs_model::{Error, Kind, Result};
 
 use crate::attach::mount_point;
-use crate::lower::{self, Layer, Lower};
+use crate::lower::{self, Lower, LowerLayer};
 use crate::mountinfo::mounted_at;
 use crate::options::MountOptions;
 use crate::session::{Session, catch_signals};
@@ -29,7 +29,7 @@ use crate::upper::{Prepared, Upper};
 /// `Invalid` for an option that only FUSE has, else as `mount` fails; `Io` with `EPERM` without
 /// CAP_SYS_ADMIN. Nothing is mounted then, and directories that were made are removed.
 pub fn mount_layers(
-    layers: &[Layer],
+    layers: &[LowerLayer],
     upper: Option<&Upper>,
     dir: &Path,
     options: &MountOptions,

@@ -40,7 +40,7 @@ pub use detach::umount;
 pub use kernel::mount_kernel;
 pub use layers::mount_layers;
 pub use list::{MountedImage, mounted_images};
-pub use lower::Layer;
+pub use lower::LowerLayer;
 pub use options::{MountOptions, Trace};
 pub use overlay::{OverlayLayers, mount_overlay};
 pub use session::{Ended, Session, Unmounter, mount};

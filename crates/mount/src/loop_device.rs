@@ -7,6 +7,9 @@ use std::process::{Command, Stdio};
 
 use sinterfs_model::{Error, Kind, Result};
 
+/// Bypasses the page cache of the file.
+pub(crate) const DIRECT: &str = "--direct-io=on";
+
 /// Calls `mount` with a new read-only loop device on a file; the device vanishes with the mount.
 /// `more` are further arguments of losetup(8).
 pub(crate) fn with_loop_device<T>(

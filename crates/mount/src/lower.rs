@@ -17,7 +17,7 @@ use crate::backing::{Backing, OneFile};
 use crate::backing_name::backing_name;
 use crate::detached;
 use crate::kernel::{READ_AHEAD, warm, with_read_ahead};
-use crate::loop_device::with_loop_device;
+use crate::loop_device::{DIRECT, with_loop_device};
 use crate::options::MountOptions;
 use crate::overlay::erofs_on;
 use crate::session::check_root;
@@ -25,7 +25,7 @@ use crate::start::{Event, device_of, raise_read_ahead, serve_in_background};
 
 /// An image that becomes a lower layer.
 #[derive(Clone)]
-pub struct Layer {
+pub struct LowerLayer {
     /// The image, which is served through FUSE.
     pub image: Arc<dyn Image>,
     /// A computed EROFS image of it, which the kernel mounts instead.
@@ -34,9 +34,9 @@ pub struct Layer {
     pub kernel_only: bool,
 }
 
-impl std::fmt::Debug for Layer {
+impl std::fmt::Debug for LowerLayer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Layer")
+        f.debug_struct("LowerLayer")
             .field("by_kernel", &self.backing.is_some())
             .finish_non_exhaustive()
     }
@@ -52,7 +52,7 @@ pub(crate) struct Lower {
 }
 
 /// Mounts a layer and serves it with threads of its own.
-pub(crate) fn start(layer: &Layer, options: &MountOptions) -> Result<Lower> {
+pub(crate) fn start(layer: &LowerLayer, options: &MountOptions) -> Result<Lower> {
     let tried = layer
         .backing
         .as_ref()
@@ -131,7 +131,7 @@ fn erofs(tree: &OwnedFd, name: &str, options: &MountOptions) -> Result<OwnedFd> 
         Err(errno) => errno,
     };
     let own = file(&rustix::process::getpid().as_raw_nonzero().to_string());
-    with_loop_device(Path::new(&own), &["--direct-io=on"], |device| {
+    with_loop_device(Path::new(&own), &[DIRECT], |device| {
         erofs_on(device, false).map_err(|errno| Error::io("mount failed", errno))
     })
     .map_err(|error| {

@@ -14,7 +14,7 @@
 use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::thread::UnshareFlags;
 
-/// Gives this thread a mount namespace from which nothing is passed on to others.
+/// Makes a mount namespace for this thread, from which nothing is passed on to others.
 pub(crate) fn separate() -> rustix::io::Result<()> {
     // SAFETY: the table of files stays shared; only what paths mean changes, for this thread
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS | UnshareFlags::FS)? };

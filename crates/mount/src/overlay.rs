@@ -104,8 +104,8 @@ fn erofs(image: &Path) -> Result<OwnedFd> {
     })
 }
 
-/// Mounts EROFS on a file or a device, detached from the tree; `direct` avoids the page cache of the
-/// file.
+/// Mounts EROFS on a file or a device, detached from the tree; `direct` bypasses the page cache of
+/// the file.
 pub(crate) fn erofs_on(source: &str, direct: bool) -> rustix::io::Result<OwnedFd> {
     let context = fsopen("erofs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_string(&context, "source", source)?;

@@ -32,7 +32,7 @@ const PARAMETER_MAX: usize = 255;
 
 /// What a user who may not mount is told.
 const NEEDED: &str = "an upper layer and several images need overlayfs, and that CAP_SYS_ADMIN: \
-                      mount as root, or in a shell of `unshare --map-root-user --mount`";
+                      mount as root, or in a shell of `unshare -rm`";
 
 /// Fails if this process may not mount overlayfs, or the kernel has none.
 pub(crate) fn check_possible() -> Result<()> {

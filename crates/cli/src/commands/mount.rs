@@ -72,8 +72,9 @@ fs-verity digests of objects if the file system of the store has them; otherwise
 all objects before the mount.
 
 Mount options: allow_other, allow_root, auto_unmount, default_permissions, fsname=NAME, \
-subtype=NAME, overlay=UPPER, dev, suid, noexec, uid=N, gid=N, umask=MODE, context=LABEL, timeout=SECONDS, \
-digest=HEX, signed_by=KEY, offset=N, cachesize=SIZE, workers=N, and those of mount(8) and fstab(5). \
+subtype=NAME, overlay=UPPER, dev, suid, noexec, uid=N, gid=N, umask=MODE, context=LABEL, \
+timeout=SECONDS, digest=HEX, signed_by=KEY, offset=N, cachesize=SIZE, workers=N, and those of \
+mount(8) and fstab(5). \
 `mount -t sinter` and lines of fstab work where the program is also installed as \
 /sbin/mount.sinter; docs/fstab.md has examples.")]
 pub struct Args {

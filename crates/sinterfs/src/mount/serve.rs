@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_model::{Error, Image, Loss, Result};
-use sinterfs_mount::{Layer, MountOptions, Session, Upper};
+use sinterfs_mount::{LowerLayer, MountOptions, Session, Upper};
 
 use crate::mount::kernel_backing::KernelBacking;
 use crate::registry;
@@ -105,7 +105,7 @@ pub fn mount_layers(
             all_losses.extend(losses);
             file
         });
-        layers.push(Layer {
+        layers.push(LowerLayer {
             image: Arc::clone(image),
             backing,
             kernel_only: method == MountMethod::Kernel,
