@@ -1,7 +1,7 @@
 //! `fuzz`: mutates images, at random or led by coverage.
 //!
 //! In: a number of seconds, or a target of `fuzz/` and one. **Invariant:** coverage needs nothing
-//! but the stable compiler; findings and corpora are below `fuzz/` and not in the repository.
+//! but the stable compiler; corpora and artifacts are below `fuzz/` and not in the repository.
 
 use std::path::Path;
 use std::process::Command;

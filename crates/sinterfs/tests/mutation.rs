@@ -9,7 +9,17 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 #![allow(clippy::print_stdout, reason = "the seed, for whoever repeats a run")]
 
+#[path = "../../../fuzz/bodies/archive.rs"]
+mod archive;
+#[path = "../../../fuzz/bodies/digest.rs"]
+mod digest;
 mod harness;
+#[path = "../../../fuzz/bodies/image.rs"]
+mod image;
+#[path = "../../../fuzz/bodies/options.rs"]
+mod options;
+#[path = "../../../fuzz/bodies/parity.rs"]
+mod parity;
 
 use std::fs;
 use std::path::Path;
@@ -60,6 +70,34 @@ fn no_mutation_harms_the_reader() {
         runs > 20,
         "only {runs} mutations: too slow to mean anything"
     );
+}
+
+/// Runs what each fuzz target runs over its seeds and over what was found with it before.
+#[test]
+fn seeds_and_former_findings_pass() {
+    type Run = fn(&[u8]);
+    let targets: [(&str, Run); 5] = [
+        ("archive", archive::run),
+        ("digest", digest::run),
+        ("image", image::run),
+        ("options", options::run),
+        ("parity", parity::run),
+    ];
+    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+    for (target, run) in targets {
+        let mut inputs = 0;
+        for kind in ["seeds", "findings"] {
+            let dir = fuzz.join(kind).join(target);
+            // a target may have no findings yet
+            for entry in fs::read_dir(dir).into_iter().flatten() {
+                let path = entry.unwrap().path();
+                println!("{}", path.display());
+                run(&fs::read(path).unwrap());
+                inputs += 1;
+            }
+        }
+        assert!(inputs > 0, "no seeds of {target}");
+    }
 }
 
 /// Returns the processor time of this thread, which does not depend on what else the machine does.

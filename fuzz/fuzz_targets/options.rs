@@ -1,0 +1,8 @@
+//! `bodies/options.rs`, led by coverage.
+
+#![no_main]
+
+#[path = "../bodies/options.rs"]
+mod body;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| body::run(bytes));
