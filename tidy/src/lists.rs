@@ -33,6 +33,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
         &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
     ),
     ("sinterfs-ext", &["sinterfs-model", "sinterfs-block"]),
+    ("sinterfs-partition", &["sinterfs-model", "sinterfs-block"]),
     ("sinterfs-romfs", &["sinterfs-model", "sinterfs-block"]),
     (
         "sinterfs-wim",
@@ -73,6 +74,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "sinterfs-erofs",
             "sinterfs-ext",
             "sinterfs-iso9660",
+            "sinterfs-partition",
             "sinterfs-romfs",
             "sinterfs-wim",
             "sinterfs-pipeline",
@@ -119,8 +121,22 @@ pub const UNSAFE_FILES: &[&str] = &[
 
 /// Crates whose `lib.rs` switches on the lints of [`super::lints`].
 pub const LINTED: &[&str] = &[
-    "model", "block", "archive", "dwarfs", "squashfs", "erofs", "cramfs", "cromfs", "ext", "romfs",
-    "cloop", "wim", "parity", "iso9660", "remote",
+    "model",
+    "block",
+    "archive",
+    "dwarfs",
+    "squashfs",
+    "erofs",
+    "cramfs",
+    "cromfs",
+    "ext",
+    "romfs",
+    "cloop",
+    "wim",
+    "parity",
+    "partition",
+    "iso9660",
+    "remote",
 ];
 
 /// Circles of modules that are still there, by a crate's folder; files are relative to its `src`.

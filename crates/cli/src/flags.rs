@@ -39,6 +39,7 @@ pub fn flag(setting: Setting) -> &'static str {
         Setting::Order => "--order",
         Setting::PackMetadata => "--pack-metadata",
         Setting::Padding => "--no-pad",
+        Setting::Partition => "--partition",
         Setting::Platform => "--platform",
         Setting::Pseudo => "--pseudo",
         Setting::PseudoFiles => "--pseudo-file",

@@ -278,6 +278,13 @@ const OPTIONS: &[(&[&str], Effect)] = &[
         }),
     ),
     (
+        &["partition"],
+        Set(|to, asked| {
+            to.image.partition = Some(u32::try_from(asked.size()?).unwrap_or(u32::MAX));
+            Ok(())
+        }),
+    ),
+    (
         &["objects", "basedir"],
         Set(|to, asked| {
             to.image.objects = Some(asked.path()?);

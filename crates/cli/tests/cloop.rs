@@ -1,4 +1,5 @@
-//! `sinter cloop`: images in compressed devices, which extract_compressed_fs unpacks.
+//! Images inside of devices: compressed ones (`sinter cloop`), which extract_compressed_fs unpacks,
+//! and disks that sfdisk divides.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -67,4 +68,137 @@ fn an_image_in_a_device_is_opened_and_unpacked() {
         &[cloop, force, &path("image"), out, device, size, wrong],
         "must be a multiple of 512",
     );
+}
+
+/// Makes a disk with images in partitions; false without sfdisk. Partition 2 holds noise.
+fn make_disk(disk: &Path, label: &str, images: [&[u8]; 2]) -> bool {
+    let mut bytes = vec![0; 8 << 20];
+    let starts = [2048, 4096, 8192];
+    let noise = sinterfs_testkit::noise(7, 1 << 20);
+    for (start, content) in starts.into_iter().zip([images[0], &noise, images[1]]) {
+        bytes[start * 512..][..content.len()].copy_from_slice(content);
+    }
+    fs::write(disk, bytes).unwrap();
+    let script = format!(
+        "printf 'label: {label}\\nstart=2048,size=2048\\nstart=4096,size=4096\\n\
+         start=8192,size=4096\\n' | PATH=$PATH:/usr/sbin sfdisk -q {}",
+        disk.display()
+    );
+    let found = Command::new("sh")
+        .args(["-c", "PATH=$PATH:/usr/sbin command -v sfdisk"])
+        .output()
+        .unwrap();
+    if !found.status.success() {
+        skip("no sfdisk (fdisk)");
+        return false;
+    }
+    support::shell(disk.parent().unwrap(), &script);
+    true
+}
+
+#[test]
+fn an_image_in_a_partition_is_opened() {
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    for name in ["one", "two"] {
+        fs::create_dir(path(name)).unwrap();
+        fs::write(path(name).join("name"), name).unwrap();
+    }
+    let one = build("squashfs", &path("one"), &path("image"), &[]);
+    let two = build("erofs", &path("two"), &path("image"), &[]);
+    let disk = path("disk");
+    let content = |words: &[&str]| {
+        let file = [Path::new("cat"), &disk, Path::new("name")];
+        let words = words.iter().map(Path::new);
+        try_run(file.into_iter().chain(words))
+    };
+    let shown = |words: &[&str]| String::from_utf8(content(words).stdout).unwrap();
+    for label in ["gpt", "dos"] {
+        if !make_disk(&disk, label, [&one, &two]) {
+            return;
+        }
+        let output = content(&[]);
+        assert!(!output.status.success());
+        let words = words_of(&output);
+        assert!(words.contains("1 (squashfs), 3 (erofs)"), "{words}");
+        assert!(words.contains("--partition"), "{words}");
+        assert_eq!(shown(&["--partition", "1"]), "one");
+        assert_eq!(shown(&["--partition=3"]), "two");
+        for (number, why) in [("2", "not an image"), ("9", "no partition 9")] {
+            let output = content(&["--partition", number]);
+            let words = words_of(&output);
+            assert!(words.contains(why), "{number}: {words}");
+        }
+        let info = run([Path::new("info"), Path::new("--json"), &disk]);
+        let info: serde_json::Value = serde_json::from_slice(&info.stdout).unwrap();
+        let partitions = info["partitions"].as_array().unwrap();
+        let formats: Vec<_> = partitions
+            .iter()
+            .map(|part| part["format"].as_str())
+            .collect();
+        assert_eq!(formats, [Some("squashfs"), None, Some("erofs")]);
+        assert_eq!(partitions[2]["start"], 8192 * 512);
+        // the other verbs
+        let three = ["--partition", "3"].map(Path::new);
+        run([Path::new("check"), Path::new("--deep"), &disk]
+            .into_iter()
+            .chain(three));
+        let extract = [Path::new("extract"), &disk, Path::new("-o"), &path("out")];
+        run(extract.into_iter().chain(three));
+        assert_eq!(fs::read_to_string(path("out/name")).unwrap(), "two");
+        fs::remove_dir_all(path("out")).unwrap();
+        let to = path("converted.dwarfs");
+        let convert = [Path::new("convert"), &disk, Path::new("-o"), &to];
+        run(convert.into_iter().chain(three));
+        assert_eq!(
+            run([Path::new("cat"), &to, Path::new("name")]).stdout,
+            b"two"
+        );
+        fs::remove_file(&to).unwrap();
+        // a disk in a compressed device
+        let words = [Path::new("cloop"), &disk, Path::new("-o"), &path("device")];
+        run(words.into_iter().chain([Path::new("--force")]));
+        fs::rename(path("device"), &disk).unwrap();
+        assert_eq!(shown(&["--partition", "1"]), "one");
+    }
+}
+
+#[test]
+fn the_only_image_of_a_disk_is_opened_with_a_note() {
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    fs::create_dir(path("tree")).unwrap();
+    fs::write(path("tree/name"), "content").unwrap();
+    let image = build("squashfs", &path("tree"), &path("image"), &[]);
+    let disk = path("disk");
+    if !make_disk(&disk, "gpt", [&[], &image]) {
+        return;
+    }
+    let cat = || {
+        let output = run([Path::new("cat"), &disk, Path::new("name")]);
+        assert_eq!(output.stdout, b"content");
+        words_of(&output)
+    };
+    assert!(cat().contains("opened partition 3"), "{}", cat());
+    let mut bytes = fs::read(&disk).unwrap();
+    bytes[512 + 50] ^= 1;
+    fs::write(&disk, &bytes).unwrap();
+    assert!(
+        cat().contains("the CRC of its header is wrong"),
+        "{}",
+        cat()
+    );
+    let last = bytes.len() - 512;
+    bytes[last + 50] ^= 1;
+    fs::write(&disk, &bytes).unwrap();
+    let output = try_run([Path::new("cat"), &disk, Path::new("name")]);
+    assert!(
+        words_of(&output).contains("both copies"),
+        "{}",
+        words_of(&output)
+    );
+    let words = ["ls", "--partition", "1"].map(Path::new);
+    let output = try_run(words.into_iter().chain([&*path("image")]));
+    let words = words_of(&output);
+    assert!(words.contains("no partition table"), "{words}");
 }

@@ -78,6 +78,8 @@ pub enum Setting {
     PackMetadata,
     /// The padding at the end of the image.
     Padding,
+    /// Which partition of a disk is opened.
+    Partition,
     /// Which image of several is taken.
     Platform,
     /// Definitions of files.
@@ -163,6 +165,7 @@ impl Setting {
         Self::Order,
         Self::PackMetadata,
         Self::Padding,
+        Self::Partition,
         Self::Platform,
         Self::Pseudo,
         Self::PseudoFiles,
@@ -225,6 +228,7 @@ impl Setting {
             Self::Order => "order",
             Self::PackMetadata => "pack_metadata",
             Self::Padding => "padding",
+            Self::Partition => "partition",
             Self::Platform => "platform",
             Self::Pseudo => "pseudo",
             Self::PseudoFiles => "pseudo_files",

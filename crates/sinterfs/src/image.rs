@@ -20,6 +20,7 @@ use sinterfs_block::digest::Root;
 use sinterfs_model::{Error, Ino, Result};
 use sinterfs_ops::{Follow, resolve};
 
+use crate::disk::ChosenPartition;
 use crate::handle::Handle;
 
 pub use crate::info::{InfoRows, InfoValue};
@@ -46,6 +47,8 @@ struct Inner {
     root: Option<Root>,
     /// The trusted comment of the signature.
     comment: Option<String>,
+    /// The disk, if the image is in a partition of one.
+    disk: Option<ChosenPartition>,
 }
 
 impl fmt::Debug for Image {
@@ -188,12 +191,14 @@ impl Image {
         handle: Box<dyn Handle>,
         root: Option<Root>,
         comment: Option<String>,
+        disk: Option<ChosenPartition>,
     ) -> Self {
         Self(Arc::new(Inner {
             format,
             handle,
             root,
             comment,
+            disk,
         }))
     }
 
@@ -226,12 +231,17 @@ impl Image {
             let comment = self.0.comment.as_deref();
             rows.extend(comment.map(|comment| ("signed".to_owned(), comment.into())));
         }
+        rows.extend(self.0.disk.iter().flat_map(ChosenPartition::rows));
         Ok(rows)
     }
 
-    /// Returns damage to parts of the image that are not needed to read it.
+    /// Returns damage to parts of the image that are not needed to read it, and which partition was
+    /// opened where none was named.
     pub fn warnings(&self) -> Vec<Error> {
-        self.0.handle.warnings()
+        let notes = self.0.disk.iter().flat_map(ChosenPartition::notes);
+        let mut warnings: Vec<Error> = notes.map(Error::invalid).collect();
+        warnings.extend(self.0.handle.warnings());
+        warnings
     }
 
     /// Lets idle processors decode ahead of readers that wait often: for an image that is served.

@@ -3,6 +3,7 @@
 
 #[cfg(feature = "write")]
 mod about;
+mod disk;
 mod format;
 mod handle;
 mod info;
@@ -27,7 +28,7 @@ pub mod transfer;
 pub mod verify;
 
 pub use image::Image;
-pub use open::{open, open_source, open_with};
+pub use open::{open, open_source, open_with, partitions};
 pub use open_options::OpenOptions;
 #[cfg(feature = "remote")]
 pub use place::warm;

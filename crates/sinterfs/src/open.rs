@@ -8,7 +8,7 @@ use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
 use sinterfs_model::Result;
 
-use crate::image::Image;
+use crate::image::{Image, InfoRows};
 use crate::open_options::OpenOptions;
 use crate::place;
 use crate::registry;
@@ -40,13 +40,36 @@ pub fn open_source(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Ima
     open_trusted(&trusted_source::establish(source, options)?)
 }
 
+/// Lists the partitions of a disk image, as rows for people and programs; `None` for a file without
+/// a partition table.
+///
+/// # Errors
+/// `Corrupt` for a damaged table, and those of [`open_with`].
+pub fn partitions(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Option<InfoRows>> {
+    let path = path.as_ref();
+    let list = || {
+        let trusted = trusted_source::prove(place::source(path, options)?, &options.beside(path))?;
+        let device = registry::cloop::content(&trusted.source, &trusted.options)?;
+        let (source, options) = device.unwrap_or((trusted.source, trusted.options));
+        registry::partition::list(&source, &options)
+    };
+    list().map_err(|error| error.path(place::shown(path)))
+}
+
 /// Opens an image from bytes that were proven, as far as that was required.
 pub(crate) fn open_trusted(trusted: &TrustedSource) -> Result<Image> {
     let (source, options) = (&trusted.source, &trusted.options);
     let format = registry::for_image(source, options)?;
     let handle = format.open(Arc::clone(source), options)?;
     let comment = trusted.comment.clone();
-    Ok(Image::new(format.name(), handle, trusted.root(), comment))
+    let disk = trusted.disk.clone();
+    Ok(Image::new(
+        format.name(),
+        handle,
+        trusted.root(),
+        comment,
+        disk,
+    ))
 }
 
 /// Opens an image file whose decoded blocks go into a cache that is shared.

@@ -25,6 +25,9 @@ pub struct OpenOptions {
     pub devices: Vec<PathBuf>,
     /// Which image is opened where a file has several, by its number or name; `None` for all.
     pub image: Option<String>,
+    /// Which partition of a disk is opened, by its number; `None` opens the only one that holds an
+    /// image. Offsets are then within it.
+    pub partition: Option<u32>,
     /// The directory of the objects that composefs images refer to.
     pub objects: Option<PathBuf>,
     /// Whether objects are hashed when they are first read, and compared with the digests that
@@ -50,6 +53,7 @@ impl Default for OpenOptions {
             limits: Limits::default(),
             devices: Vec::new(),
             image: None,
+            partition: None,
             objects: None,
             verify_objects: true,
             trust: None,

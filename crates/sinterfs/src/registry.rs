@@ -14,6 +14,7 @@ mod ext;
 #[cfg(feature = "write")]
 pub(crate) mod format_options;
 mod iso9660;
+pub(crate) mod partition;
 #[cfg(feature = "write")]
 mod per_file;
 mod romfs;

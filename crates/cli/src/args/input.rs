@@ -39,6 +39,11 @@ pub struct ImageArgs {
     #[arg(long = "image", id = "image_in_file", help_heading = OPENING, value_name = "N|NAME")]
     pub image_in_file: Option<String>,
 
+    /// The partition of a disk image (GPT or MBR) that holds the image, by its number (default: the
+    /// only one with a known format). --offset is then an offset in the partition.
+    #[arg(long, help_heading = OPENING, value_name = "N")]
+    pub partition: Option<u32>,
+
     /// The object directory of a composefs image. Data read from objects is verified by the digests
     /// in the image (in mounts only with --verify).
     #[arg(long, help_heading = OPENING, value_name = "DIR")]
@@ -124,6 +129,7 @@ impl ImageArgs {
             cache_bytes: self.cache_size.unwrap_or(default),
             devices: self.device.clone(),
             image: self.image_in_file.clone(),
+            partition: self.partition,
             objects: self.objects.clone(),
             trust: self.trust.trust().map(Box::new),
             ..self.remote.open_options()

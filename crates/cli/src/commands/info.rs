@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use sinterfs::image::{InfoRows, InfoValue};
 use sinterfs::ops::Usage;
-use sinterfs::{Error, Result};
+use sinterfs::{Error, Kind, Result};
 
 use super::digest::is_same;
 use crate::args::input::ImageArgs;
@@ -48,7 +48,10 @@ pub struct Args {
 
 /// Prints the properties, or writes the page.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let opened = args.image.open()?;
+    let opened = match args.image.open() {
+        Ok(opened) => opened,
+        Err(error) => return disk(args, error),
+    };
     if args.dump {
         opened.dump(&mut std::io::stdout().lock())?;
         return Ok(ExitCode::SUCCESS);
@@ -61,6 +64,27 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     } else {
         text::print(&plain(&details, 0))?;
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lists the partitions of a disk where it is open which of them is meant; else the file could not
+/// be opened.
+fn disk(args: &Args, error: Error) -> Result<ExitCode> {
+    let (options, image) = (args.image.options(), &args.image.image);
+    let may_list = matches!(error.kind(), Kind::Invalid | Kind::Unsupported)
+        && (options.partition, options.offset) == (None, None)
+        && !args.dump
+        && args.report.is_none();
+    let rows = match may_list {
+        true => sinterfs::partitions(image, &options)?,
+        false => None,
+    };
+    let Some(rows) = rows else { return Err(error) };
+    let shown = match args.json {
+        true => format!("{:#}\n", json(&InfoValue::Map(rows))),
+        false => plain(&rows, 0),
+    };
+    text::print(&shown)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -10,6 +10,7 @@ use sinterfs_block::ReadAt;
 use sinterfs_block::digest::Verified;
 use sinterfs_model::{Error, Findings, Image, Kind, Observer, Result, Stage, Tally};
 
+use crate::disk::ChosenPartition;
 use crate::format::Format;
 use crate::open_options::OpenOptions;
 use crate::place;
@@ -49,12 +50,15 @@ pub fn check(
         verified,
         in_image,
         comment,
+        disk,
     } = &trusted;
     let source = Arc::clone(source);
     let format = registry::for_image(&source, options).map_err(located)?;
     let mut report = format
         .check(Arc::clone(&source), options, depth, observer)
         .map_err(located)?;
+    let notes = disk.iter().flat_map(ChosenPartition::notes);
+    report.notes.extend(notes);
     match verified {
         Some(_) => {
             report.root_digest = trusted.root();

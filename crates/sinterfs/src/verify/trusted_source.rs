@@ -13,6 +13,7 @@ use sinterfs_block::digest::{Digests, Root, Verified, digest_range};
 use sinterfs_block::{Bytes, FileSource, ReadAt};
 use sinterfs_model::{Error, Kind, Limits, Result};
 
+use crate::disk::ChosenPartition;
 use crate::handle::OwnDigests;
 use crate::open_options::OpenOptions;
 use crate::registry;
@@ -29,6 +30,8 @@ pub(crate) struct TrustedSource {
     pub(crate) in_image: bool,
     /// What the signer said besides.
     pub(crate) comment: Option<String>,
+    /// The disk, if the source is a partition of one.
+    pub(crate) disk: Option<ChosenPartition>,
 }
 
 impl TrustedSource {
@@ -44,12 +47,22 @@ pub(crate) fn establish(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Resul
     inside(prove(source, options)?)
 }
 
-/// Turns the source of a compressed device into its content; others stay what they are. Reads the
-/// first bytes, so it fails where they are damaged.
+/// Turns the source of a compressed device into its content, and a disk into one of its partitions;
+/// others stay what they are. Reads the first bytes, so it fails where they are damaged.
 pub(crate) fn inside(mut trusted: TrustedSource) -> Result<TrustedSource> {
     let content = registry::cloop::content(&trusted.source, &trusted.options)?;
     if let Some((source, options)) = content {
         (trusted.source, trusted.options) = (source, options);
+    }
+    let partition = registry::partition::content(&trusted.source, &trusted.options)?;
+    if let Some(found) = partition {
+        (trusted.source, trusted.options) = (found.source, found.options);
+        trusted.disk = Some(found.chosen);
+        // devices are compressed as disks are, and as what is in their partitions
+        let content = registry::cloop::content(&trusted.source, &trusted.options)?;
+        if let Some((source, options)) = content {
+            (trusted.source, trusted.options) = (source, options);
+        }
     }
     Ok(trusted)
 }
@@ -65,6 +78,7 @@ pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Tr
             verified: None,
             in_image: false,
             comment: None,
+            disk: None,
         });
     };
     let found = Found::find(&source, trust, &options)?;
@@ -99,6 +113,7 @@ pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Tr
         verified: Some(verified),
         in_image,
         comment,
+        disk: None,
     })
 }
 
@@ -126,7 +141,12 @@ impl Found {
             let digests = read_digests(path, &options.limits)?;
             return Ok(of_file(digests, "the digests in the file"));
         }
-        if let Some(own) = in_image(source, options)? {
+        // a partition is chosen later, of bytes that are proven
+        let own = match options.partition {
+            None => in_image(source, options)?,
+            Some(_) => None,
+        };
+        if let Some(own) = own {
             return Ok(Self {
                 digests: own.digests,
                 start: own.start,

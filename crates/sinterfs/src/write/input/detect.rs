@@ -92,7 +92,11 @@ impl What {
             // nothing can be looked at twice in a pipe, as images are
             return Ok(Self::Archive);
         }
-        if options.offset.is_some() {
+        if options
+            .offset
+            .or(options.partition.map(u64::from))
+            .is_some()
+        {
             return Ok(Self::Image);
         }
         let file = File::open(path).map_err(failed)?;

@@ -1,0 +1,157 @@
+//! Disks with partitions: what is opened is the image in one of them.
+//!
+//! In: a source that may be a disk. Out: the range of a partition, and how it was chosen.
+//!
+//! **Invariant:** a file that is an image from its first byte on is no disk, whatever tables it has
+//! besides, as installation media do.
+
+use std::sync::Arc;
+
+use sinterfs_block::{ReadAt, Window};
+use sinterfs_model::{Error, Kind, Result, Setting};
+use sinterfs_partition::{Partition, PartitionTable};
+
+use crate::disk::{ChosenPartition, rows_of};
+use crate::handle::Bid;
+use crate::info::InfoRows;
+use crate::open_options::OpenOptions;
+use crate::registry::{FORMATS, for_image};
+
+/// What is opened of a disk.
+pub(crate) struct PartitionContent {
+    /// The range of the partition.
+    pub(crate) source: Arc<dyn ReadAt>,
+    /// How the image in it is opened.
+    pub(crate) options: OpenOptions,
+    /// How it was chosen.
+    pub(crate) chosen: ChosenPartition,
+}
+
+/// Returns the range of a partition, and how the image in it is opened; `None` for a source that is
+/// no disk.
+///
+/// # Errors
+/// `Invalid` where no partition or several could be meant, `NotFound` for one that does not exist,
+/// `Corrupt` for damaged tables and unusable ranges.
+pub(crate) fn content(
+    source: &Arc<dyn ReadAt>,
+    options: &OpenOptions,
+) -> Result<Option<PartitionContent>> {
+    let chosen = match options.partition {
+        Some(number) => {
+            let Some(table) = sinterfs_partition::read(&**source)? else {
+                let what = "the file has no partition table (GPT or MBR)";
+                return Err(Error::invalid(what).about([Setting::Partition]));
+            };
+            ChosenPartition {
+                table,
+                number,
+                is_found: false,
+            }
+        }
+        None if options.offset.is_some() => return Ok(None),
+        None => match found(source, options)? {
+            Some(chosen) => chosen,
+            None => return Ok(None),
+        },
+    };
+    let range = chosen.table.partition(chosen.number)?;
+    let window = Window::new(Arc::clone(source), range.start, range.len)?;
+    let inside = OpenOptions {
+        partition: None,
+        ..options.clone()
+    };
+    Ok(Some(PartitionContent {
+        source: Arc::new(window),
+        options: inside,
+        chosen,
+    }))
+}
+
+/// Finds the only partition that holds an image; `None` if there is no disk.
+fn found(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<ChosenPartition>> {
+    let table = match sinterfs_partition::read(&**source) {
+        Ok(None) => return Ok(None),
+        _ if format_of(source, options)?.is_some() => return Ok(None),
+        Ok(Some(table)) => table,
+        Err(error) => return Err(error),
+    };
+    let formats = formats(&table, source, options)?;
+    let with_image: Vec<_> = table
+        .partitions
+        .iter()
+        .zip(&formats)
+        .filter_map(|(part, format)| format.map(|format| (part.number, format)))
+        .collect();
+    match &*with_image {
+        [(number, _)] => Ok(Some(ChosenPartition {
+            number: *number,
+            table,
+            is_found: true,
+        })),
+        [] => match for_image(source, options) {
+            // an image somewhere in the file
+            Ok(_) => Ok(None),
+            Err(error) if error.kind() == Kind::Unsupported => {
+                let (kind, count) = (table.kind.name(), table.partitions.len());
+                Err(Error::unsupported(format!(
+                    "a disk with {kind} and {count} partitions, none of which holds an image of a \
+                     known format"
+                )))
+            }
+            Err(error) => Err(error),
+        },
+        several => {
+            let listed: Vec<_> = several
+                .iter()
+                .map(|(number, format)| format!("{number} ({format})"))
+                .collect();
+            let (listed, option) = (listed.join(", "), Setting::Partition);
+            let what = format!("a disk with images in partitions {listed}: {option} names one");
+            Err(Error::invalid(what).about([option]))
+        }
+    }
+}
+
+/// Returns the name of the format in each partition.
+fn formats(
+    table: &PartitionTable,
+    source: &Arc<dyn ReadAt>,
+    options: &OpenOptions,
+) -> Result<Vec<Option<&'static str>>> {
+    let format = |part: &Partition| {
+        if part.problem.is_some() {
+            return Ok(None);
+        }
+        let window = Window::new(Arc::clone(source), part.start, part.len)?;
+        let window: Arc<dyn ReadAt> = Arc::new(window);
+        if sinterfs_cloop::is_image(&*window, 0)? {
+            return Ok(Some("cloop"));
+        }
+        format_of(&window, options)
+    };
+    table.partitions.iter().map(format).collect()
+}
+
+/// Returns the name of the format that knows the first bytes.
+fn format_of(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<&'static str>> {
+    let here = OpenOptions {
+        offset: Some(0),
+        ..options.clone()
+    };
+    for &format in FORMATS {
+        if format.bid(source, &here)? == Bid::Certain {
+            return Ok(Some(format.name()));
+        }
+    }
+    Ok(None)
+}
+
+/// Lists the partitions of a disk; `None` for a source without a table.
+pub(crate) fn list(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<InfoRows>> {
+    let Some(table) = sinterfs_partition::read(&**source)? else {
+        return Ok(None);
+    };
+    let formats = formats(&table, source, options)?;
+    Ok(Some(rows_of(&table, Some(&formats))))
+}
