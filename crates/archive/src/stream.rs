@@ -9,7 +9,7 @@ use sinterfs_model::{Error, Result};
 
 /// How far is looked behind the end of an archive: what fills the longest records of tapes, and
 /// more.
-const BEHIND: usize = 1 << 20;
+pub(crate) const BEHIND: usize = 1 << 20;
 
 /// Notes with the number of times that each occurred.
 pub(crate) const MORE: &str = "archives with more behind their end, which is not read";

@@ -549,3 +549,84 @@ fn sums_of_cpio_are_compared() {
         "{theirs} {words}"
     );
 }
+
+#[test]
+fn debian_packages_are_what_dpkg_unpacks() {
+    if !(can_make_trees() && has("dpkg-deb")) {
+        return;
+    }
+    let (work, made) = (scratch(), now());
+    make_tree(&work.path().join("tree"));
+    // dpkg keeps neither attributes nor parts of seconds, and takes no devices
+    let script = "cd tree; rm holes only-a-hole pipe null disk odd*; setfacl -Rb .
+        setfattr -x trusted.sinter a/file; setfattr -x trusted.a=b%c a/empty; chmod 4755 a/file
+        mkdir DEBIAN; printf 'Package: a\\nVersion: 1\\nArchitecture: all\\nMaintainer: a <a@b>\\n\
+        Description: a\\n' >DEBIAN/control; chmod 755 .
+        find . -print0 | xargs -0 touch -h -d @1000000000";
+    shell(work.path(), script);
+    for compression in ["none", "gzip", "xz", "zstd"] {
+        let script = format!(
+            "dpkg-deb -Z{compression} -b tree x.deb >said; rm -rf theirs; dpkg-deb -x x.deb theirs"
+        );
+        shell(work.path(), &script);
+        let theirs = listing(&work.path().join("theirs"), made);
+        assert!(theirs.len() > 8, "{compression}");
+        let package = work.path().join("x.deb");
+        let found = differences(&theirs, &ours(work.path(), &package, made));
+        assert!(found.is_empty(), "{compression}:\n{found}");
+        let bytes = fs::read(&package).unwrap();
+        fs::write(&package, &bytes[..bytes.len() / 2]).unwrap();
+        let output = try_build(&[package.as_os_str()], &work.path().join("cut"), &[]);
+        assert!(!output.status.success(), "{compression}");
+    }
+}
+
+#[test]
+fn an_initramfs_of_several_archives_is_one_tree() {
+    if !(has("cpio") && has("gzip") && has("xz") && has("zstd")) {
+        return;
+    }
+    let work = scratch();
+    let script = "mkdir -p one/kernel/x86 two/etc two/kernel three/etc
+        echo microcode >one/kernel/x86/code; ln one/kernel/x86/code one/kernel/hard
+        echo two >two/etc/name; seq 1 30000 >two/etc/numbers; echo three >three/etc/name
+        for part in one two three; do
+            (cd $part; find . | sort | cpio -o -H newc --quiet >../$part.cpio)
+        done
+        mkdir tree; cp -a one/. two/. three/. tree";
+    shell(work.path(), script);
+    let image = work.path().join("image.dwarfs");
+    let to = work.path().join("to");
+    for make in [
+        "cat one.cpio two.cpio three.cpio",
+        "cat one.cpio; head -c 4096 /dev/zero; cat two.cpio; head -c 508 /dev/zero; cat three.cpio",
+        "cat one.cpio; cat two.cpio three.cpio | gzip",
+        "cat one.cpio; head -c 1024 /dev/zero; cat two.cpio three.cpio | zstd -q",
+        "cat one.cpio two.cpio; xz --check=crc32 <three.cpio",
+        "cat one.cpio two.cpio three.cpio | zstd -q",
+    ] {
+        shell(work.path(), &format!("( {make} ) >initrd"));
+        let initrd = work.path().join("initrd");
+        let output = try_build(&[initrd.as_os_str()], &image, &[]);
+        assert!(output.status.success(), "{make}: {output:?}");
+        assert!(output.stderr.is_empty(), "{make}: {output:?}");
+        let _ = fs::remove_dir_all(&to);
+        run([
+            "extract".as_ref(),
+            image.as_os_str(),
+            "-q".as_ref(),
+            "-o".as_ref(),
+            to.as_os_str(),
+        ]);
+        shell(
+            work.path(),
+            "diff -r tree to; test to/kernel/hard -ef to/kernel/x86/code",
+        );
+    }
+    shell(
+        work.path(),
+        "( cat one.cpio; gzip <two.cpio | head -c 9000 ) >initrd",
+    );
+    let output = try_build(&[work.path().join("initrd").as_os_str()], &image, &[]);
+    assert!(!output.status.success(), "{output:?}");
+}

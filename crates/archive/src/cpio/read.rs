@@ -4,15 +4,16 @@
 //! Format" and "Portable ASCII Format"; initramfs: Linux'
 //! Documentation/driver-api/early-userspace/buffer-format.rst. **Invariant:** further names of an
 //! inode come as hard links to the first, whichever of them has the content. Sums of content, where
-//! an archive has them, are compared. An archive ends at its trailer; an end before it is an error,
-//! and anything behind it is counted.
+//! an archive has them, are compared. An archive ends at its trailer; an end before it is an error.
+//! Zeros and another archive may follow, as in an initramfs, whose inodes are others; anything else
+//! behind it is counted.
 
 use std::collections::HashMap;
 
 use sinterfs_model::{Error, FileType, Meta, Rdev, Result, Time, Times, Xattrs};
 
 use crate::member::{Kind, Member, Notes};
-use crate::stream::{CountedStream, MORE, Stream, cut};
+use crate::stream::{BEHIND, CountedStream, MORE, Stream, cut};
 
 /// What the first bytes are.
 const NEWC: &[u8; 6] = b"070701";
@@ -45,6 +46,10 @@ pub struct Reader<S> {
     /// The inode of such a name: a later member may reuse the name.
     named: HashMap<Vec<u8>, Inode>,
     notes: Notes,
+    /// The magic of a further archive, which was read already.
+    magic: Option<[u8; 6]>,
+    /// Where something else begins behind the archive.
+    behind: Option<u64>,
     at_end: bool,
 }
 
@@ -91,6 +96,8 @@ impl<S: Stream> Reader<S> {
             linked: HashMap::new(),
             named: HashMap::new(),
             notes: Notes::new(),
+            magic: None,
+            behind: None,
             at_end: false,
         }
     }
@@ -98,6 +105,11 @@ impl<S: Stream> Reader<S> {
     /// Returns what was passed over so far, and how often.
     pub fn notes(&self) -> &Notes {
         &self.notes
+    }
+
+    /// Returns where something begins behind the archive that is none, once the end was reached.
+    pub fn behind(&self) -> Option<u64> {
+        self.behind
     }
 
     /// Reads the next member; `None` at the end. Its content is skipped with the next call.
@@ -111,21 +123,49 @@ impl<S: Stream> Reader<S> {
             rest = rest.saturating_sub(sum.size);
         }
         self.input.skip(rest, "content of a member")?;
-        let at = self.input.position();
-        let header = self.header(at)?;
-        let mut path = self.text(header.name, at)?;
-        self.fill_up(header.unit)?;
-        if path.pop() != Some(0) {
-            return Err(bad(at, "a name without a NUL at its end"));
-        }
-        if path == TRAILER {
-            self.at_end = true;
-            if self.input.more_than_zeros()? {
-                *self.notes.entry(MORE).or_default() += 1;
+        loop {
+            let read = self.magic.map_or(0, |magic| magic.len() as u64);
+            let at = self.input.position().saturating_sub(read);
+            let header = self.header(at)?;
+            let mut path = self.text(header.name, at)?;
+            self.fill_up(header.unit)?;
+            if path.pop() != Some(0) {
+                return Err(bad(at, "a name without a NUL at its end"));
             }
-            return Ok(None);
+            if path != TRAILER {
+                return self.member(&header, path, at).map(Some);
+            }
+            self.linked.clear();
+            self.named.clear();
+            if !self.further_archive()? {
+                self.at_end = true;
+                return Ok(None);
+            }
         }
-        self.member(&header, path, at).map(Some)
+    }
+
+    /// Skips zeros behind a trailer; returns whether another archive follows.
+    fn further_archive(&mut self) -> Result<bool> {
+        let mut magic = [0; 6];
+        for _ in 0..BEHIND {
+            let at = self.input.position();
+            let (first, others) = magic.split_at_mut(1);
+            if self.input.fill(first)? == 0 {
+                return Ok(false);
+            }
+            if first == [0] {
+                continue;
+            }
+            self.input.fill(others)?;
+            if is_cpio(&magic) {
+                self.magic = Some(magic);
+                return Ok(true);
+            }
+            self.behind = Some(at);
+            *self.notes.entry(MORE).or_default() += 1;
+            return Ok(false);
+        }
+        Ok(false)
     }
 
     /// Reads the content of a member, and compares what its bytes sum up to.
@@ -225,8 +265,8 @@ impl<S: Stream> Reader<S> {
     }
 
     fn header(&mut self, at: u64) -> Result<NewcHeader> {
-        let mut magic = [0; 6];
-        if self.input.fill(&mut magic)? < magic.len() {
+        let mut magic = self.magic.take().unwrap_or_default();
+        if magic == [0; 6] && self.input.fill(&mut magic)? < magic.len() {
             return Err(cut("trailer of the archive", at));
         }
         if magic == *ODC {

@@ -16,7 +16,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use sinterfs_archive::{Member, Notes, cpio, tar};
+use sinterfs_archive::{Member, Notes, ar, cpio, tar};
 use sinterfs_block::stream::StreamFormat;
 use sinterfs_model::{
     Error, FileContent, Loss, NodeId, Observer, Result, Source, Stage, Tally, Tree,
@@ -37,7 +37,10 @@ const BATCH: u64 = 1024;
 /// Returns whether a file that begins with these bytes (`START` of them) is an archive, or
 /// compressed.
 pub fn is_archive(start: &[u8]) -> bool {
-    StreamFormat::detect(start).is_some() || tar::read::is_tar(start) || cpio::read::is_cpio(start)
+    StreamFormat::detect(start).is_some()
+        || tar::read::is_tar(start)
+        || cpio::read::is_cpio(start)
+        || ar::is_deb(start)
 }
 
 /// How an archive is read.

@@ -75,12 +75,37 @@ fn a_link_is_to_nothing_that_took_the_name_later() {
 }
 
 #[test]
-fn what_is_behind_the_trailer_is_told() {
-    for (behind, count) in [(vec![], 0), (vec![0; 5000], 0), (sample(), 1)] {
-        let mut reader = Reader::new(Cursor::new([sample(), vec![0; 512], behind].concat()));
-        while reader.next_member().unwrap().is_some() {}
+fn what_is_behind_the_trailer_is_read_or_told() {
+    let len = read(&sample()).unwrap().len();
+    let junk = b"0707junk".to_vec();
+    for (behind, count, archives) in [
+        (vec![], 0, 1),
+        (vec![0; 5000], 0, 1),
+        (junk.clone(), 1, 1),
+        (sample(), 0, 2),
+        ([sample(), vec![0; 8], sample()].concat(), 0, 3),
+        ([sample(), junk].concat(), 1, 2),
+    ] {
+        let bytes = [sample(), vec![0; 512], behind].concat();
+        let at = bytes.windows(8).position(|eight| eight == b"0707junk");
+        let mut reader = Reader::new(Cursor::new(bytes));
+        let mut members = 0;
+        while reader.next_member().unwrap().is_some() {
+            members += 1;
+        }
+        assert_eq!(members, len * archives);
         assert_eq!(reader.notes().get(MORE).copied().unwrap_or(0), count);
+        assert_eq!(reader.behind(), at.map(|at| at as u64));
     }
+}
+
+#[test]
+fn inodes_of_a_further_archive_are_others() {
+    let trailer = member(0, 0, 1, "TRAILER!!!", b"");
+    let [a, b] = ["a", "b"].map(|name| member(5, 0o100644, 2, name, b"x"));
+    let members = read(&[&a[..], &trailer, &b, &trailer].concat()).unwrap();
+    let kinds: Vec<Kind> = members.into_iter().map(|member| member.kind).collect();
+    assert_eq!(kinds, [Kind::File, Kind::File]);
 }
 
 #[test]

@@ -1,16 +1,19 @@
 //! Provides the bytes of an archive as a file for positioned reads.
 //!
 //! **Invariant:** a stream is read once, and is completely in a scratch file before its members are
-//! read; blocks of zeros become holes of that file.
+//! read; blocks of zeros become holes of that file. So is an initramfs that is compressed in part,
+//! joined.
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use sinterfs_archive::{Stream, ar, cpio, tar};
 use sinterfs_block::stream::StreamFormat;
 use sinterfs_model::{Error, Observer, Result};
 
+use super::content::HeaderStream;
 use crate::Scratch;
 use crate::threads;
 
@@ -72,17 +75,93 @@ impl ArchiveBytes {
     /// Returns the uncompressed archive: the file itself if it can be read in place, else a scratch
     /// file.
     pub(super) fn unpacked(self, scratch: &Scratch, observer: &dyn Observer) -> Result<Arc<File>> {
+        let mut file = self.decoded(scratch, observer)?;
+        while let Some(further) = compressed_behind(&file)? {
+            file = further.joined(&file, scratch, observer)?;
+        }
+        Ok(file)
+    }
+
+    /// Returns the archive as far as it is compressed as a whole.
+    fn decoded(self, scratch: &Scratch, observer: &dyn Observer) -> Result<Arc<File>> {
+        let is_package = ar::is_deb(&self.start);
         let stream: Box<dyn Read + Send> = match (self.origin, self.compression) {
-            (Origin::File(file), None) => return Ok(Arc::new(file)),
+            (Origin::File(file), None) if !is_package => return Ok(Arc::new(file)),
+            (Origin::File(file), None) => Box::new(BufReader::with_capacity(STEP, file)),
             (Origin::File(file), Some(_)) => Box::new(file),
             (Origin::Stream(stream), _) => Box::new(std::io::Cursor::new(self.start).chain(stream)),
         };
+        if is_package {
+            return copy(package_data(stream)?, scratch, observer);
+        }
         match self.compression {
             None => copy(stream, scratch, observer),
             Some(compression) => {
                 let stream = BufReader::with_capacity(STEP, stream);
                 copy(compression.decode(stream)?, scratch, observer)
             }
+        }
+    }
+}
+
+/// A compressed archive behind others, as in an initramfs.
+struct FurtherArchive {
+    /// Where it begins.
+    at: u64,
+    compression: StreamFormat,
+}
+
+/// Finds the compressed archive behind cpio archives.
+fn compressed_behind(file: &Arc<File>) -> Result<Option<FurtherArchive>> {
+    let first = start(|rest, done| file.read_at(rest, done))?;
+    if !cpio::read::is_cpio(&first) {
+        return Ok(None);
+    }
+    let mut members = cpio::read::Reader::new(HeaderStream::new(Arc::clone(file))?);
+    while members.next_member()?.is_some() {}
+    let Some(at) = members.behind() else {
+        return Ok(None);
+    };
+    let first = start(|rest, done| file.read_at(rest, at.saturating_add(done)))?;
+    let compression = StreamFormat::detect(&first);
+    Ok(compression.map(|compression| FurtherArchive { at, compression }))
+}
+
+impl FurtherArchive {
+    /// Copies what is before it, and its content, into one file.
+    fn joined(
+        self,
+        file: &Arc<File>,
+        scratch: &Scratch,
+        observer: &dyn Observer,
+    ) -> Result<Arc<File>> {
+        let before = HeaderStream::new(Arc::clone(file))?.take(self.at);
+        // archives begin at multiples of 4
+        let padding = std::io::repeat(0).take(self.at.wrapping_neg() % 4);
+        let mut rest = HeaderStream::new(Arc::clone(file))?;
+        let skipped = rest.skip(self.at);
+        skipped.map_err(|error| Error::io("cannot read the archive", error))?;
+        let content = self
+            .compression
+            .decode(BufReader::with_capacity(STEP, rest))?;
+        copy(before.chain(padding).chain(content), scratch, observer)
+    }
+}
+
+/// Returns the tar with the files of a Debian package.
+fn package_data(mut stream: Box<dyn Read + Send>) -> Result<Box<dyn Read + Send>> {
+    let len = ar::seek_deb_data(&mut stream)?;
+    let mut data = stream.take(len);
+    let start = start(|rest, _| data.read(rest))?;
+    let compression = StreamFormat::detect(&start);
+    let is_tar = tar::read::is_tar(&start);
+    let whole = std::io::Cursor::new(start).chain(data);
+    match compression {
+        Some(compression) => compression.decode(BufReader::with_capacity(STEP, whole)),
+        None if is_tar => Ok(Box::new(whole)),
+        None => {
+            let what = "a package whose files are compressed neither by gzip, xz, zstd nor bzip2";
+            Err(Error::unsupported(what))
         }
     }
 }
