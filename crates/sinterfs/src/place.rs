@@ -184,7 +184,7 @@ pub fn warm(path: &Path, options: &OpenOptions) -> Result<u64> {
 #[cfg(not(feature = "remote"))]
 fn remote(path: &Path, _: &OpenOptions) -> Result<Arc<dyn ReadAt>> {
     let what = "a remote image; this program was built without `remote`";
-    Err(sinterfs_model::Error::unsupported(what).path(shown(path)))
+    Err(Error::unsupported(what).path(shown(path)))
 }
 
 #[cfg(test)]
