@@ -17,6 +17,7 @@ mod fuzz;
 mod golden;
 mod licences;
 mod publish;
+mod test;
 mod toolchains;
 
 use std::process::ExitCode;
@@ -56,7 +57,7 @@ fn main() -> ExitCode {
         "package" => publish::package(&rest),
         "msrv" => toolchains::msrv(),
         "cross" => cross::cross(rest.iter().any(|arg| arg == "--all")),
-        "test" => test(&rest),
+        "test" => test::test(&rest),
         "python" => python::python(&rest),
         "bench" => run::cargo_with(
             "bench",
@@ -85,15 +86,5 @@ fn main() -> ExitCode {
             eprintln!("xtask {verb}: {message}");
             ExitCode::FAILURE
         }
-    }
-}
-
-/// Runs the tests of the whole workspace; without arguments, which are cargo's, those of the Python
-/// package, too.
-fn test(more: &[String]) -> run::Outcome {
-    run::cargo_with("test", &["test", "--workspace"], more)?;
-    match more {
-        [] => python::test(),
-        _ => Ok(()),
     }
 }
