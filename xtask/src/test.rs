@@ -6,6 +6,7 @@
 //! run, in the same directory; one that cannot be started is a failure.
 
 use std::collections::VecDeque;
+use std::io;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -59,7 +60,7 @@ pub fn test(more: &[String]) -> run::Outcome {
         .into_iter()
         .partition(|program| program.is_one_of(&ALONE));
     let cores = available_parallelism().map_or(1, usize::from);
-    let failed = [run_all(together, cores), run_all(alone, 1)].concat();
+    let failed = [run_all(together, cores)?, run_all(alone, 1)?].concat();
     if !failed.is_empty() {
         return Err(format!("failed: {}", failed.join(", ")));
     }
@@ -100,23 +101,27 @@ fn program(message: &Value) -> Option<Program> {
     })
 }
 
-/// Runs programs, `at_once` of them at a time; returns the titles of those that failed.
-fn run_all(programs: Vec<Program>, at_once: usize) -> Vec<String> {
+/// Runs programs, `at_once` of them at a time, and returns the titles of those that failed; fails if
+/// no thread can be started.
+fn run_all(programs: Vec<Program>, at_once: usize) -> Result<Vec<String>, String> {
     let waiting = Mutex::new(VecDeque::from(programs));
     let failed = Mutex::new(Vec::new());
-    let next = || lock(&waiting).pop_front();
+    let work = || {
+        let next = || lock(&waiting).pop_front();
+        while let Some(program) = next() {
+            if !passes(&program) {
+                lock(&failed).push(program.title());
+            }
+        }
+    };
     thread::scope(|scope| {
         for _ in 0..at_once {
-            scope.spawn(|| {
-                while let Some(program) = next() {
-                    if !passes(&program) {
-                        lock(&failed).push(program.title());
-                    }
-                }
-            });
+            thread::Builder::new().spawn_scoped(scope, work)?;
         }
-    });
-    failed.into_inner().unwrap_or_else(PoisonError::into_inner)
+        Ok(())
+    })
+    .map_err(|error: io::Error| format!("no thread: {error}"))?;
+    Ok(failed.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
