@@ -35,7 +35,7 @@ usage: cargo xtask VERB [ARGUMENTS]      (or ./x VERB, which installs what is mi
   package [ARGS]      every crate that is published, packed
   msrv                everything, checked by the oldest Rust that README names
   cross [--all]       tests of the reading crates on s390x (big-endian) and aarch64, by qemu
-  test [ARGS]         check that everything works: cargo test of the whole workspace, python
+  test [ARGS]         check that everything works; ARGS, which choose tests, are cargo test's
   python [ARGS]       the Python package: tests (ARGS are pytest's), doctests, types, style
   bench [SET...]      what ours and the peers at hand take, in turn (bench --help)
   dist [OPTIONS]      the static program and the .deb, tried out (dist --help)

@@ -101,8 +101,8 @@ fn program(message: &Value) -> Option<Program> {
     })
 }
 
-/// Runs programs, `at_once` of them at a time, and returns the titles of those that failed; fails if
-/// no thread can be started.
+/// Runs programs, `at_once` of them at a time, and returns the titles of those that failed; fails
+/// if no thread can be started.
 fn run_all(programs: Vec<Program>, at_once: usize) -> Result<Vec<String>, String> {
     let waiting = Mutex::new(VecDeque::from(programs));
     let failed = Mutex::new(Vec::new());
