@@ -34,6 +34,7 @@ pub fn flag(setting: Setting) -> &'static str {
         Setting::MediaCategories => "--categorize=pcmaudio or fits",
         Setting::Memory => "--memory",
         Setting::MetadataCompression => "--metadata-compression",
+        Setting::MetadataCopy => "--metadata-copy",
         Setting::Objects => "--objects",
         Setting::OneFileSystem => "--one-file-system",
         Setting::Order => "--order",

@@ -439,3 +439,77 @@ fn noise(len: usize) -> Vec<u8> {
     bytes.truncate(len);
     bytes
 }
+
+#[test]
+fn metadata_that_is_stored_twice_survives_damage() {
+    let work = scratch();
+    let small = image(work.path());
+    let (twice, new) = (work.path().join("twice.dwarfs"), work.path().join("new"));
+    let (tree, path) = (work.path().join("tree"), twice.to_str().unwrap());
+    let new = new.to_str().unwrap();
+    let build = ["build", "-q", "-l1", "--metadata-copy", "--with-digest"];
+    let mut command = sinter();
+    command.args(build).arg(&tree).args(["-o", path]);
+    assert!(command.status().unwrap().success());
+    let mut bytes = fs::read(&twice).unwrap();
+    assert!(bytes.len() as u64 > fs::metadata(&small).unwrap().len());
+    run(["check", path]);
+    // a rewrite makes a copy of its own
+    run(["recompress", "-q", path, "-o", new]);
+    let told = run(["info", new]);
+    assert!(String::from_utf8_lossy(&told.stdout).contains("METADATA_COPY"));
+    run(["check", new]);
+    // all from the schema to the history, whose offsets are in the index
+    let (schema, history) = (section(&bytes, 7), section(&bytes, 10));
+    bytes[schema..history].fill(0xff);
+    fs::write(&twice, &bytes).unwrap();
+    let told = |output: &Output| {
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(words.contains("its copy is used"), "{words}");
+    };
+    let output = run(["ls", path]);
+    told(&output);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("dir"));
+    let output = try_run(["check", path]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let target = work.path().join("out");
+    told(&try_run([
+        Path::new("extract"),
+        &twice,
+        Path::new("-o"),
+        &target,
+    ]));
+    for i in 0..50 {
+        let name = format!("dir/file{i}");
+        let (one, other) = (fs::read(tree.join(&name)), fs::read(target.join(&name)));
+        assert_eq!(one.unwrap(), other.unwrap());
+    }
+    // what is written anew is whole; what is copied is refused
+    let again = |flags: &[&str]| {
+        let all = ["recompress", "-q", "--force", path, "-o", new];
+        try_run(all.iter().chain(flags))
+    };
+    assert_eq!(again(&[]).status.code(), Some(3));
+    let rebuilt = again(&["--rebuild", "-l1"]);
+    assert!(rebuilt.status.success(), "{rebuilt:?}");
+    run(["check", new]);
+    run(["diff", new, small.to_str().unwrap()]);
+    // both copies
+    let copy = section(&bytes, 0x5804);
+    bytes[copy + 100] ^= 1;
+    fs::write(&twice, &bytes).unwrap();
+    fails(&try_run(["ls", path]), 3, "its copy cannot be used");
+    let other = ["build", "--format", "squashfs", "--metadata-copy"];
+    let output = try_run(other.iter().chain(&[small.to_str().unwrap(), "-o", new]));
+    fails(&output, 2, "--metadata-copy");
+}
+
+/// Returns the offset of the first section of a type, which the index has: the last bytes of an
+/// image are the entry of the index itself.
+fn section(image: &[u8], kind: u64) -> usize {
+    let entry = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
+    let place = |entry: u64| usize::try_from(entry & ((1 << 48) - 1)).unwrap();
+    let index = place(entry(image.last_chunk::<8>().unwrap())) + 64;
+    let mut entries = image[index..].chunks_exact(8).map(entry);
+    place(entries.find(|entry| entry >> 48 == kind).unwrap())
+}

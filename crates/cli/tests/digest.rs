@@ -443,14 +443,14 @@ fn a_header_may_be_changed_but_is_never_believed() {
 }
 
 #[test]
-fn upstream_reads_images_with_digests() {
+fn upstream_reads_images_with_digests_and_copies() {
     let (Some(dwarfsck), Some(dwarfsextract), Some(mkdwarfs)) =
         (peer("dwarfsck"), peer("dwarfsextract"), peer("mkdwarfs"))
     else {
         return;
     };
     let work = scratch();
-    let (image, root) = made(work.path(), &[]);
+    let (image, root) = made(work.path(), &["--metadata-copy"]);
     let succeeds = |command: &mut Command| {
         let output = command.output().unwrap();
         assert!(output.status.success(), "{output:?}");

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Observer, Result};
 
-use crate::read::{Dwarfs, OpenOptions};
+use crate::read::{Dwarfs, OpenOptions, metadata_copy};
 
 pub use report::Report;
 pub(crate) use tables::needed_block_lens;
@@ -64,6 +64,13 @@ pub fn check(
     };
     job.run(&mut report)?;
     if let Some(image) = &image {
+        for error in image.damaged_metadata() {
+            report.findings.problem(error);
+        }
+        let limit = options.limits.metadata;
+        if let Some(stale) = metadata_copy::stale(&image.reader, &image.sections, limit) {
+            report.findings.problem(stale);
+        }
         if let Some(trouble) = image.unusable_xattrs() {
             report.findings.problem(trouble);
         }

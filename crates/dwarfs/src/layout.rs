@@ -6,6 +6,7 @@
 //! Format: `docs/formats/dwarfs.md`, "FILE STRUCTURE" of upstream's dwarfs-format(5).
 
 pub mod metadata;
+pub mod metadata_copy;
 pub mod xattrs;
 
 use zerocopy::little_endian::{U16, U32, U64};
@@ -125,6 +126,8 @@ impl SectionType {
     pub const DIGEST: Self = Self(U16::new(0x5802));
     /// A signature of the digests; an extension, too.
     pub const SIGNATURE: Self = Self(U16::new(0x5803));
+    /// Copies of the sections of metadata; an extension, too.
+    pub const METADATA_COPY: Self = Self(U16::new(0x5804));
 
     /// Returns the name of the type, upstream's where it has one; `None` for an unknown one.
     pub fn name(self) -> Option<&'static str> {
@@ -137,6 +140,7 @@ impl SectionType {
             Self::XATTRS => "XATTRS",
             Self::DIGEST => "DIGEST",
             Self::SIGNATURE => "SIGNATURE",
+            Self::METADATA_COPY => "METADATA_COPY",
             _ => return None,
         })
     }

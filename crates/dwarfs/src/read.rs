@@ -14,6 +14,7 @@ mod info;
 pub(crate) mod inode_table;
 mod locate;
 pub(crate) mod metadata;
+pub(crate) mod metadata_copy;
 mod open;
 mod options;
 pub(crate) mod section;

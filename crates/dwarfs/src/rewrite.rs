@@ -49,6 +49,8 @@ pub struct RewriteOptions<'a> {
     pub section_index: bool,
     /// Whether digests of the whole image are written, whether or not the old one has any.
     pub digest: bool,
+    /// Whether the metadata is written twice; it is if the image has it twice.
+    pub metadata_copy: bool,
     /// The number of threads; 0 means one for each processor.
     pub threads: usize,
 }
@@ -165,6 +167,7 @@ fn write_options(image: &Dwarfs, options: &RewriteOptions<'_>) -> Result<WriteOp
         history,
         section_index: options.section_index,
         digest: options.digest,
+        metadata_copy: options.metadata_copy || image.sections.copy.is_some(),
         ..base
     })
 }
@@ -255,11 +258,12 @@ fn pass_through_unknown(image: &Dwarfs, writer: &mut DwarfsWriter, xattrs: bool)
         .into_iter()
         .chain(image.sections.others.iter().copied())
     {
-        // digests and signatures are of the old image
+        // digests, signatures and copies of the metadata are of the old image
         let of_old = [
             SectionType::SECTION_INDEX,
             SectionType::DIGEST,
             SectionType::SIGNATURE,
+            SectionType::METADATA_COPY,
         ];
         if !of_old.contains(&kind) {
             let (compression, stored) = stored(image, kind, range)?;

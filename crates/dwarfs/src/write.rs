@@ -11,6 +11,7 @@ mod freeze;
 mod fsst;
 mod history;
 mod metadata;
+mod metadata_copy;
 mod numbering;
 mod options;
 mod rewritten;

@@ -54,6 +54,7 @@ fn options(encoding: &str) -> RewriteOptions<'static> {
         history: Some(history()),
         section_index: true,
         digest: false,
+        metadata_copy: false,
         threads: 2,
     }
 }

@@ -68,6 +68,8 @@ pub enum Setting {
     Memory,
     /// The compression of metadata.
     MetadataCompression,
+    /// Whether the metadata is stored twice.
+    MetadataCopy,
     /// The store of objects that an image refers to.
     Objects,
     /// Whether other file systems are left out.
@@ -160,6 +162,7 @@ impl Setting {
         Self::MediaCategories,
         Self::Memory,
         Self::MetadataCompression,
+        Self::MetadataCopy,
         Self::Objects,
         Self::OneFileSystem,
         Self::Order,
@@ -223,6 +226,7 @@ impl Setting {
             Self::MediaCategories => "media_categories",
             Self::Memory => "memory",
             Self::MetadataCompression => "metadata_compression",
+            Self::MetadataCopy => "metadata_copy",
             Self::Objects => "objects",
             Self::OneFileSystem => "one_file_system",
             Self::Order => "order",

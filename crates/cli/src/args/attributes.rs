@@ -108,6 +108,11 @@ pub struct MetadataArgs {
     #[arg(long)]
     with_digest: bool,
 
+    /// Store the metadata twice: the copy is used where the first is damaged (DwarFS). `recompress`
+    /// keeps the copy, unless with --rebuild.
+    #[arg(long)]
+    metadata_copy: bool,
+
     /// Fail if anything cannot be stored or read.
     #[arg(long)]
     strict: bool,
@@ -165,6 +170,7 @@ impl MetadataArgs {
         request.history = !self.no_history;
         request.section_index = !self.no_section_index;
         request.with_digest = self.with_digest;
+        request.metadata_copy = self.metadata_copy;
         request.strict = self.strict;
     }
 }

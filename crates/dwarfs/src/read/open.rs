@@ -13,6 +13,7 @@ use sinterfs_model::{Capability, Error, FsInfo, ImageInfo, Ino, Limits, Result};
 
 use super::locate::{self, locate};
 use super::metadata::Metadata;
+use super::metadata_copy::MetadataLoader;
 use super::section::{SectionReader, Sections};
 use super::validate::{self, Derived};
 use super::xattrs::XattrState;
@@ -66,6 +67,8 @@ pub struct Dwarfs {
     pub(crate) metadata: Metadata,
     pub(crate) derived: Derived,
     pub(super) xattrs: XattrState,
+    /// What is wrong with the sections whose copies are used.
+    damaged_metadata: Vec<Error>,
     pub(super) info: ImageInfo,
     pub(super) cache: Arc<BlockCache>,
     /// Distinguishes this image's blocks from those of others in a shared cache.
@@ -107,18 +110,24 @@ impl Dwarfs {
         );
         let limit = options.limits.metadata;
         let schema_limit = limit.min(SCHEMA_LIMIT);
-        let schema = reader.load(schema, SectionType::METADATA_V2_SCHEMA, schema_limit)?;
-        let tables = reader.load(tables, SectionType::METADATA_V2, limit)?;
+        let mut loader = MetadataLoader {
+            reader: &reader,
+            copy: sections.copy,
+            damage: Vec::new(),
+        };
+        let schema = loader.load(schema, SectionType::METADATA_V2_SCHEMA, schema_limit)?;
+        let tables = loader.load(tables, SectionType::METADATA_V2, limit)?;
         let metadata = Metadata::open(&schema, &tables, &options.limits)?;
         let derived = validate::validate(&metadata, sections.blocks.len() as u64)?;
         let xattrs = match sections.xattrs {
             Some(range) => {
-                let content = reader.load(range, SectionType::XATTRS, limit);
+                let content = loader.load(range, SectionType::XATTRS, limit);
                 let hash = XattrTableHeader::hash(&schema, &tables);
                 XattrState::from_section(content, hash, metadata.inodes.len())?
             }
             None => XattrState::Absent,
         };
+        let damaged_metadata = loader.damage;
         let has_xattrs = xattrs.table().is_some();
         let info = image_info(&reader, &metadata, &derived, has_xattrs);
         let cache = options.cache.clone().unwrap_or_else(|| {
@@ -137,6 +146,7 @@ impl Dwarfs {
             metadata,
             derived,
             xattrs,
+            damaged_metadata,
             info,
             cache,
             cache_key,
@@ -160,6 +170,12 @@ impl Dwarfs {
         let offset = self.reader.file_offset(range.offset);
         let why = self.xattrs.unusable_reason()?;
         Some(why.at(SectionType::XATTRS.to_string(), offset))
+    }
+
+    /// Returns what is wrong with the sections of metadata whose copies are used in their place.
+    pub fn damaged_metadata(&self) -> impl Iterator<Item = Error> + '_ {
+        let damaged = self.damaged_metadata.iter();
+        damaged.map(|error| Error::corrupt(format!("{error}; its copy is used")))
     }
 
     /// Finds the image in its file and checks its version.

@@ -59,6 +59,8 @@ pub(crate) struct Sections {
     pub(crate) digest: Option<SectionRange>,
     /// The first section with a signature of the digests.
     pub(crate) signature: Option<SectionRange>,
+    /// The first section with copies of metadata.
+    pub(crate) copy: Option<SectionRange>,
     /// Sections that are not needed to read files, of known and unknown types.
     pub(crate) others: Vec<(SectionType, SectionRange)>,
     /// Whether these are from the section index.
@@ -150,6 +152,10 @@ impl SectionReader {
             }
             SectionType::SIGNATURE if sections.signature.is_none() => {
                 sections.signature = Some(range);
+                return Ok(());
+            }
+            SectionType::METADATA_COPY if sections.copy.is_none() => {
+                sections.copy = Some(range);
                 return Ok(());
             }
             SectionType::METADATA_V2_SCHEMA => &mut sections.schema,
@@ -357,6 +363,11 @@ impl SectionReader {
             return Err(wrong_xxh3(found, expected));
         }
         Ok(bytes.skip(skip))
+    }
+
+    /// Returns a section's bytes with its header, as they are in the image.
+    pub(crate) fn section_bytes(&self, range: SectionRange) -> Result<Bytes> {
+        self.window.read(range.offset, range.len)
     }
 
     /// Opens a section of up to `limit` decoded bytes for reading after verifying its XXH3. One

@@ -34,6 +34,8 @@ pub struct WriteOptions {
     pub section_index: bool,
     /// Whether digests of all bytes are written, in a section that upstream's readers skip.
     pub digest: bool,
+    /// Whether the metadata is written twice, its copy in a section that upstream's readers skip.
+    pub metadata_copy: bool,
     /// Whether extended attributes are written, in a section that upstream's readers skip.
     pub xattrs: bool,
     /// Which tables of the metadata are packed.
@@ -62,6 +64,7 @@ impl Default for WriteOptions {
             history: None,
             section_index: true,
             digest: false,
+            metadata_copy: false,
             xattrs: true,
             packing: Packing::default(),
             version_string: concat!("sinterfs ", env!("CARGO_PKG_VERSION")).to_owned(),

@@ -19,6 +19,7 @@ use sinterfs_workers::{MemoryNeeds, WorkerPermits};
 use super::freeze::Frozen;
 use super::history;
 use super::metadata::{Blocks, Metadata, metadata};
+use super::metadata_copy::CopiedSections;
 use super::options::WriteOptions;
 use super::section::{Index, assemble, section};
 use super::xattrs;
@@ -37,6 +38,8 @@ pub struct DwarfsWriter {
     index: Index,
     /// The digests of all written bytes, if requested.
     digest: Option<DigestBuilder>,
+    /// Copies of the metadata, if requested.
+    copied: Option<CopiedSections>,
     /// The number of bytes written so far.
     pub(super) offset: u64,
     pub(super) blocks: Blocks,
@@ -69,6 +72,7 @@ impl DwarfsWriter {
         Self {
             out,
             digest: options.digest.then(DigestBuilder::default),
+            copied: options.metadata_copy.then(CopiedSections::default),
             options,
             index: Index::default(),
             offset: 0,
@@ -82,6 +86,9 @@ impl DwarfsWriter {
     pub(super) fn append(&mut self, kind: SectionType, mut bytes: Vec<u8>) -> Result<()> {
         self.index.push(kind, self.offset)?;
         set_minor(&mut bytes, self.minor);
+        if let Some(copied) = &mut self.copied {
+            copied.add(kind, self.offset, &bytes);
+        }
         self.write(&bytes)
     }
 
@@ -151,6 +158,14 @@ impl DwarfsWriter {
         if let Some(info) = &self.options.history {
             let raw = history::encode(info, &self.options.version_string);
             self.append_encoded(SectionType::HISTORY, &raw)?;
+        }
+        if let Some(copied) = self.copied.take() {
+            let start = self.offset;
+            let kind = SectionType::METADATA_COPY;
+            let content = copied.encode()?;
+            let bytes = assemble(self.number()?, kind, SectionCompression::NONE, &content);
+            self.append(kind, bytes)?;
+            self.summary.metadata_bytes += self.offset - start;
         }
         if let Some(digest) = self.digest.take() {
             let digests = digest.finish()?;

@@ -7,6 +7,7 @@
 )]
 
 mod listing;
+mod metadata_copy;
 mod oracle;
 mod own;
 mod pack;

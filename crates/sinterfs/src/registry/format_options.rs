@@ -50,6 +50,8 @@ pub struct DwarfsOptions {
     pub section_index: bool,
     /// Whether the image has digests of all its bytes, which a signature can cover.
     pub with_digest: bool,
+    /// Whether the image has its metadata twice: the copy is read where the first is damaged.
+    pub metadata_copy: bool,
 }
 
 impl Default for DwarfsOptions {
@@ -67,6 +69,7 @@ impl Default for DwarfsOptions {
             history: true,
             section_index: true,
             with_digest: false,
+            metadata_copy: false,
         }
     }
 }
@@ -153,6 +156,7 @@ impl DwarfsOptions {
         request.history = self.history;
         request.section_index = self.section_index;
         request.with_digest = self.with_digest;
+        request.metadata_copy = self.metadata_copy;
     }
 }
 

@@ -72,4 +72,6 @@ pub struct SolidOptions {
     pub section_index: bool,
     /// Whether it has digests of all its bytes.
     pub digest: bool,
+    /// Whether it has its metadata twice.
+    pub metadata_copy: bool,
 }

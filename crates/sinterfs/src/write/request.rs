@@ -129,6 +129,8 @@ pub struct BuildRequest {
     pub section_index: bool,
     /// Whether the image has digests of all its bytes.
     pub with_digest: bool,
+    /// Whether the image has its metadata twice.
+    pub metadata_copy: bool,
     /// Options of formats that encode each file separately.
     pub per_file: PerFileOptions,
     /// The volume's label, UUID and oldest kernel.
@@ -186,6 +188,7 @@ impl BuildRequest {
             history: true,
             section_index: true,
             with_digest: false,
+            metadata_copy: false,
             per_file: PerFileOptions::default(),
             volume: VolumeOptions::default(),
             composefs: ComposefsOptions::default(),

@@ -94,6 +94,7 @@ pub(crate) fn given(request: &BuildRequest) -> Vec<(bool, Setting)> {
         (!request.history, Setting::History),
         (!request.section_index, Setting::SectionIndex),
         (request.with_digest, Setting::WithDigest),
+        (request.metadata_copy, Setting::MetadataCopy),
         (per_file.tails.is_some(), Setting::Tails),
         (per_file.raw.is_some(), Setting::Uncompressed),
         (per_file.chunk_size.is_some(), Setting::ChunkSize),
@@ -159,5 +160,6 @@ fn solid_options(
         packing: request.pack_metadata.clone(),
         section_index: request.section_index,
         digest: request.with_digest,
+        metadata_copy: request.metadata_copy,
     })
 }

@@ -81,7 +81,8 @@ impl Handle for Opened {
     }
 
     fn warnings(&self) -> Vec<Error> {
-        self.concrete.unusable_xattrs().into_iter().collect()
+        let damaged = self.concrete.damaged_metadata();
+        damaged.chain(self.concrete.unusable_xattrs()).collect()
     }
 
     fn decoded_bytes(&self) -> u64 {

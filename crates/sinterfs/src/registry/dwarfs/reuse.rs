@@ -66,6 +66,7 @@ impl Reuse for ReusableBlocks {
             history: create.history,
             section_index: create.section_index,
             digest: create.digest,
+            metadata_copy: create.metadata_copy,
             threads: options.threads,
         };
         let report = rewrite::rewrite(&self.0, out, &own, observer)?;

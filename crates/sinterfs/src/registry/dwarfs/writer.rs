@@ -43,6 +43,7 @@ impl PipelineFormat for DwarfsBuilder {
                 | Setting::History
                 | Setting::SectionIndex
                 | Setting::WithDigest
+                | Setting::MetadataCopy
                 | Setting::Xattrs
         )
     }
@@ -85,6 +86,7 @@ pub(super) fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
         history: history(options),
         section_index: solid.section_index,
         digest: solid.digest,
+        metadata_copy: solid.metadata_copy,
         xattrs: !options.per_file.no_xattrs,
         packing: packing.unwrap_or_default(),
         ..WriteOptions::default()
