@@ -98,6 +98,17 @@ impl<S: Stream> CountedStream<S> {
         self.position = self.position.saturating_add(len);
         Ok(())
     }
+
+    /// Skips content and what it is filled up with, the last `padding` bytes of `len`, which may be
+    /// missing at the end of the archive.
+    pub(crate) fn skip_padded(&mut self, len: u64, padding: u64, what: &'static str) -> Result<()> {
+        let skipped = self.stream.skip(len).map_err(failed)?;
+        if skipped.saturating_add(padding) < len {
+            return Err(cut(what, self.position));
+        }
+        self.position = self.position.saturating_add(skipped);
+        Ok(())
+    }
 }
 
 /// Makes the error of an archive that ends too soon.

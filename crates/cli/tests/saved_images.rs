@@ -53,7 +53,20 @@ json.dump([image], open('old/manifest.json', 'w'))
 both = {'Config': 'blobs/sha256/' + named[:-5], 'RepoTags': ['x/y:1'], 'Layers': ['blobs/sha256/' + l['digest'][7:] for l in layers]}
 json.dump([both], open('both.json', 'w'))
 json.dump([image, dict(image, RepoTags=['x/z:2'])], open('two.json', 'w'))
+# a layout with two images, one of them with two tags
+one = json.load(open('one/index.json'))['manifests'][0]
+os.system('cp -r one tagged; mv one keep; cp -r tagged one')
+base = {'architecture': 'amd64', 'os': 'linux', 'config': {}}
+base = json.dumps(dict(base, rootfs={'type': 'layers', 'diff_ids': ids[:1]})).encode()
+other = {'schemaVersion': 2, 'config': blob(base, 'config.v1+json'), 'layers': layers[:1]}
+other['mediaType'] = 'application/vnd.oci.image.manifest.v1+json'
+other = blob(json.dumps(other).encode(), 'manifest.v1+json')
+os.system('rm -rf tagged; mv one tagged; mv keep one')
+named = lambda image, tag: dict(image, annotations={'org.opencontainers.image.ref.name': tag})
+all = [named(one, 'x.org/full:1'), named(one, 'full'), named(other, 'base')]
+json.dump({'schemaVersion': 2, 'manifests': all}, open('tagged/index.json', 'w'))
 end
+tar -C tagged -cf tagged.tar .
 tar -C old -cf old.tar .
 cp -r one new; cp both.json new/manifest.json; tar -C new -cf new.tar .
 "#;
@@ -155,6 +168,143 @@ fn skopeo_writes_what_we_read() {
             "{source}"
         );
     }
+}
+
+#[test]
+fn images_are_chosen_by_tag_and_named_as_skopeo_does() {
+    let work = scratch();
+    let work = work.path();
+    shell(work, LAYOUT);
+    shell(
+        work,
+        "cp old/manifest.json keep.json; cp two.json old/manifest.json; tar -C old -cf two.tar .; \
+         cp keep.json old/manifest.json; tar -C one -cf one.tar .",
+    );
+    let full = built(work, &["one"], &[]);
+    let base = built(work, &["0.tar"], &[]);
+    for source in [
+        "oci:one",
+        "oci:tagged:full",
+        "oci:tagged:x.org/full:1",
+        "oci-archive:tagged.tar:full",
+        "oci-archive:one.tar",
+        "docker-archive:old.tar",
+        "docker-archive:old.tar:x/y:1",
+        "docker-archive:two.tar:docker.io/x/z:2",
+        "docker-archive:two.tar:@1",
+    ] {
+        assert!(built(work, &[source], &[]) == full, "{source}");
+    }
+    for source in ["oci:tagged:base", "oci-archive:tagged.tar:base"] {
+        assert!(built(work, &[source], &[]) == base, "{source}");
+    }
+    for (source, expected) in [
+        ("tagged", "x.org/full:1, full, base"),
+        ("oci:tagged", "oci:DIR:TAG"),
+        (
+            "oci:tagged:nope",
+            "no image nope; there are: x.org/full:1, full, base",
+        ),
+        ("oci:0", "holds no container image"),
+        ("dir:0", "holds no container image"),
+        ("oci-archive:old.tar", "holds no OCI layout"),
+        ("oci-archive:0.tar", "holds no container image"),
+        ("docker-archive:two.tar", "docker-archive:FILE:NAME"),
+        (
+            "docker-archive:two.tar:x/w",
+            "no image x/w; there are: x/y:1, x/z:2",
+        ),
+        ("docker-archive:two.tar:@2", "no image @2"),
+    ] {
+        let output = try_build(work, &[source], &[]);
+        let words = words_of(&output);
+        assert!(
+            !output.status.success() && words.contains(expected),
+            "{source}: {words}"
+        );
+    }
+    if !has("skopeo") {
+        return;
+    }
+    shell(
+        work,
+        "skopeo --insecure-policy copy -q oci:one dir:flat; \
+         skopeo --insecure-policy copy -q oci:one oci:many:a/b:1; \
+         skopeo --insecure-policy copy -q oci:tagged:base oci:many:base; \
+         skopeo --insecure-policy copy -q oci:one docker-archive:docker.tar:debian:latest",
+    );
+    for source in [
+        "dir:flat",
+        "flat",
+        "oci:many:a/b:1",
+        "docker-archive:docker.tar:debian",
+    ] {
+        assert!(built(work, &[source], &[]) == full, "{source}");
+    }
+    assert!(built(work, &["oci:many:base"], &[]) == base);
+}
+
+#[test]
+fn an_image_that_is_not_unpacked_is_told_of() {
+    let work = scratch();
+    let work = work.path();
+    shell(work, LAYOUT);
+    let mut sources = vec!["old.tar", "new.tar"];
+    if has("skopeo") {
+        let copy = "skopeo --insecure-policy copy -q oci:one docker-archive:docker.tar:x/y:1";
+        shell(work, copy);
+        sources.push("docker.tar");
+    }
+    for source in sources {
+        for more in [&[][..], &["0.tar"]] {
+            let output = try_build(work, &[&[source], more].concat(), &[]);
+            let words = words_of(&output);
+            assert!(output.status.success(), "{words}");
+            assert!(
+                words.contains("instead of the tree of their layers"),
+                "{source}: {words}"
+            );
+        }
+        assert!(!try_build(work, &[source], &["--strict"]).status.success());
+        let output = try_build(work, &[source], &["--layers"]);
+        let words = words_of(&output);
+        assert!(
+            output.status.success() && !words.contains("layers"),
+            "{source}: {words}"
+        );
+    }
+    // what is called so without being one
+    shell(work, "echo '{}' >0/manifest.json; tar -C 0 -cf app.tar .");
+    assert!(!words_of(&try_build(work, &["app.tar"], &[])).contains("layers"));
+}
+
+#[test]
+fn a_tar_may_lack_its_last_padding_but_no_content() {
+    let work = scratch();
+    let work = work.path();
+    shell(
+        work,
+        "head -c 600 /dev/urandom >file; touch -d 2020-01-02 file; \
+         tar --format=ustar -cf whole.tar file; head -c 1112 whole.tar >cut.tar; \
+         head -c 1111 whole.tar >short.tar; gzip -k cut.tar",
+    );
+    let whole = built(work, &["whole.tar"], &[]);
+    for source in ["cut.tar", "cut.tar.gz"] {
+        let output = try_build(work, &[source], &[]);
+        let words = words_of(&output);
+        assert!(output.status.success(), "{words}");
+        assert!(words.contains("may be cut off"), "{words}");
+        assert!(
+            fs::read(work.join("x.dwarfs")).unwrap() == whole,
+            "{source}"
+        );
+    }
+    let output = try_build(work, &["short.tar"], &[]);
+    let words = words_of(&output);
+    assert!(
+        !output.status.success() && words.contains("ends before"),
+        "{words}"
+    );
 }
 
 #[test]

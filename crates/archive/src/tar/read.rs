@@ -40,6 +40,8 @@ pub struct Reader<S> {
     input: CountedStream<S>,
     /// The unread bytes of the last member, with its padding.
     rest: u64,
+    /// How many of these are padding.
+    padding: u64,
     /// A header that was looked at before its turn.
     ahead: Option<UstarHeader>,
     /// Records for all members from here on.
@@ -68,6 +70,7 @@ impl<S: Stream> Reader<S> {
         Self {
             input: CountedStream::new(stream),
             rest: 0,
+            padding: 0,
             ahead: None,
             globals: Records::default(),
             notes: Notes::new(),
@@ -86,7 +89,9 @@ impl<S: Stream> Reader<S> {
             return Ok(None);
         }
         let rest = std::mem::take(&mut self.rest);
-        self.input.skip(rest, "content of a member")?;
+        let padding = self.padding.min(rest);
+        self.input
+            .skip_padded(rest, padding, "content of a member")?;
         let mut before = Before::default();
         loop {
             let Some((header, at)) = self.header()? else {
@@ -230,6 +235,7 @@ impl<S: Stream> Reader<S> {
             None => (stored, None),
         };
         member.content = self.input.position() - taken;
+        self.padding = padding(stored);
         self.rest = match header.typeflag {
             // further headers of GNU's map are not counted by the size
             typeflag::GNU_SPARSE => padded,

@@ -33,6 +33,9 @@ Examples:
   skopeo copy docker://debian oci:debian
   sinter build debian -o debian.dwarfs
       Pack a container image from its OCI layout.
+  sinter build oci:DIR:debian -o debian.dwarfs
+      Choose a container image by its tag, as skopeo names it. Also:
+      oci-archive:FILE:TAG, docker-archive:FILE:NAME, dir:DIR.
   docker save debian | sinter build - --layers -o debian.dwarfs
       Pack a container image from an archive of docker save.
   sinter build DIR --base old.dwarfs -o new.dwarfs

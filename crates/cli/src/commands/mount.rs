@@ -45,7 +45,7 @@ Examples:
   sinter mount --kernel image.cfs /mnt --objects /store
       Mount a composefs image through EROFS and overlayfs; no process remains.
   sinter mount --overlay changes image.dwarfs /mnt
-      Mount it writable: files that are changed or added are stored in changes/upper.
+      Mount it writable, and store what is changed in changes/upper.
   sinter mount --overlay tmpfs image.dwarfs /mnt
       Mount it writable; changes are lost when it is unmounted.
   sinter mount patch.dwarfs base.dwarfs /mnt

@@ -7,6 +7,8 @@ mod detect;
 mod docker_archive;
 mod images;
 pub mod kinds;
+mod named;
+mod noticing;
 mod oci;
 pub(crate) mod open;
 pub(crate) mod opened;

@@ -10,7 +10,7 @@ use sinterfs_pipeline::source::merge::WhiteoutMarks;
 use sinterfs_pipeline::source::{archive, manifest};
 
 use super::kinds::{Input, Layering, Whiteouts};
-use super::oci;
+use super::named::{self, Named};
 use crate::open_options::OpenOptions;
 use crate::place;
 
@@ -76,6 +76,9 @@ impl What {
         if path.as_os_str() == "-" {
             return Ok(Self::Archive);
         }
+        if Named::of(path).is_some() {
+            return Ok(Self::Layout);
+        }
         if place::is_url(path) {
             return Self::of_remote(path, options);
         }
@@ -83,9 +86,9 @@ impl What {
         let status = std::fs::metadata(path).map_err(failed)?;
         let kind = status.file_type();
         if kind.is_dir() {
-            return Ok(match oci::is_layout(path) {
-                true => Self::Layout,
-                false => Self::Directory,
+            return Ok(match named::layout(path) {
+                Some(_) => Self::Layout,
+                None => Self::Directory,
             });
         }
         if !(kind.is_file() || kind.is_block_device()) {

@@ -20,6 +20,7 @@ use sinterfs_model::{
 };
 use sinterfs_pipeline::source::Archive;
 
+use super::named::Transport;
 use super::oci::{self, Blobs};
 
 /// The file that names images and their layers.
@@ -60,12 +61,26 @@ impl DockerArchive {
         Ok(is_one.then_some(saved))
     }
 
-    /// Returns the layers of the image, or of that for a platform.
-    pub(super) fn layers(&self, platform: Option<&str>) -> Result<Vec<Layer>> {
+    /// Returns the layers of the image, or of that for a platform or with a name; the form is
+    /// detected unless it is given.
+    pub(super) fn layers(
+        &self,
+        platform: Option<&str>,
+        form: Option<Transport>,
+        image: Option<&str>,
+    ) -> Result<Vec<Layer>> {
         // newer versions of Docker write both; only the layout knows platforms
-        let by_layout = self.find(MANIFEST).is_none() || platform.is_some();
-        let names = match by_layout && self.find(oci::INDEX).is_some() {
-            true => oci::layers(self, platform)?,
+        let by_layout = match form {
+            Some(form) => form == Transport::OciArchive,
+            None => self.find(MANIFEST).is_none() || platform.is_some(),
+        };
+        let has_layout = self.find(oci::INDEX).is_some();
+        let names = match by_layout && has_layout {
+            true => oci::layers(self, platform, image)?,
+            false if form == Some(Transport::OciArchive) => {
+                let what = "the archive holds no OCI layout; docker-archive: names those of Docker";
+                return Err(Error::invalid(what).path(&self.path));
+            }
             false if platform.is_some() => {
                 let option = Setting::Platform;
                 let what = format!(
@@ -73,7 +88,7 @@ impl DockerArchive {
                 );
                 return Err(Error::invalid(what).about([option]).path(&self.path));
             }
-            false => self.of_manifest()?,
+            false => self.of_manifest(image)?,
         };
         let layer = |name: &String| {
             let (stream, _) = self.open(name)?;
@@ -87,10 +102,10 @@ impl DockerArchive {
 
     /// Finds the layers that the manifest names, and compares them with the configuration's
     /// digests.
-    fn of_manifest(&self) -> Result<Vec<String>> {
+    fn of_manifest(&self, name: Option<&str>) -> Result<Vec<String>> {
         let located = |error: Error| error.path(self.shown(MANIFEST));
         let images = oci::parsed(self, MANIFEST, &oci::whole(self, MANIFEST)?)?;
-        let image = only(&images).map_err(located)?;
+        let image = chosen(&images, name).map_err(located)?;
         let wrong = || {
             located(Error::corrupt(
                 "an image without a configuration and layers",
@@ -164,60 +179,100 @@ impl DockerArchive {
 
     /// Finds a file by its name; symlinks are followed within the archive.
     fn find(&self, name: &str) -> Option<NodeId> {
-        let mut name = name.as_bytes().to_vec();
-        for _ in 0..DEEPEST {
-            let node = self.walk(&name)?;
-            match self.tree.node(node).content {
-                Content::File { .. } => return Some(node),
-                Content::Symlink(target) => {
-                    let dir = name.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
-                    let target = self.tree.bytes(target);
-                    name = [name.get(..dir).unwrap_or_default(), b"/", target].concat();
-                }
-                _ => return None,
-            }
-        }
-        None
-    }
-
-    /// Goes down from the root, through directories alone.
-    fn walk(&self, name: &[u8]) -> Option<NodeId> {
-        let mut path = vec![NodeId::ROOT];
-        for part in name.split(|&byte| byte == b'/') {
-            match part {
-                b"" | b"." => {}
-                b".." => {
-                    path.pop();
-                }
-                part => {
-                    let links = self.tree.children(*path.last()?);
-                    let at = links.binary_search_by(|link| self.tree.bytes(link.name).cmp(part));
-                    path.push(links.get(at.ok()?)?.node);
-                }
-            }
-        }
-        path.last().copied()
+        find(&self.tree, name)
     }
 }
 
-/// Chooses the only image of a manifest.
-fn only(images: &Value) -> Result<&Value> {
-    let wrong = || Error::corrupt("no list of images");
-    match &**images.as_array().ok_or_else(wrong)? {
-        [one] => Ok(one),
-        [] => Err(Error::not_found("the archive holds no image")),
-        many => {
-            let tags = many
-                .iter()
-                .filter_map(|image| image.get("RepoTags")?.as_array());
-            let tags: Vec<_> = tags.flatten().filter_map(Value::as_str).collect();
-            let what = format!(
-                "several images: {}; save the one that is wanted",
-                tags.join(", ")
-            );
-            Err(Error::invalid(what))
+/// Returns whether the files of an archive are beyond doubt a container image: many things have a
+/// `manifest.json`.
+pub(super) fn holds_image(tree: &Tree) -> bool {
+    let has = |name| find(tree, name).is_some();
+    let children = tree.children(NodeId::ROOT);
+    let blobs = children.iter().any(|link| {
+        let name = tree.bytes(link.name);
+        name == b"blobs" || name == b"repositories" || named_by_digest(name)
+    });
+    has(MANIFEST) && blobs || has(oci::MARK) && has(oci::INDEX)
+}
+
+/// Returns whether a name is that of a configuration or of a layer: 64 digits, and an extension.
+fn named_by_digest(name: &[u8]) -> bool {
+    let stem = name.split(|&byte| byte == b'.').next().unwrap_or(name);
+    stem.len() == 64 && stem.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// Finds a file by its name; symlinks are followed within the archive.
+fn find(tree: &Tree, name: &str) -> Option<NodeId> {
+    let mut name = name.as_bytes().to_vec();
+    for _ in 0..DEEPEST {
+        let node = walk(tree, &name)?;
+        match tree.node(node).content {
+            Content::File { .. } => return Some(node),
+            Content::Symlink(target) => {
+                let dir = name.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+                let target = tree.bytes(target);
+                name = [name.get(..dir).unwrap_or_default(), b"/", target].concat();
+            }
+            _ => return None,
         }
     }
+    None
+}
+
+/// Goes down from the root, through directories alone.
+fn walk(tree: &Tree, name: &[u8]) -> Option<NodeId> {
+    let mut path = vec![NodeId::ROOT];
+    for part in name.split(|&byte| byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => {
+                path.pop();
+            }
+            part => {
+                let links = tree.children(*path.last()?);
+                let at = links.binary_search_by(|link| tree.bytes(link.name).cmp(part));
+                path.push(links.get(at.ok()?)?.node);
+            }
+        }
+    }
+    path.last().copied()
+}
+
+/// Chooses the image of a manifest with a name, or at a position (`@0` is the first one), or the
+/// only one.
+fn chosen<'a>(images: &'a Value, name: Option<&str>) -> Result<&'a Value> {
+    let wrong = || Error::corrupt("no list of images");
+    let images = images.as_array().ok_or_else(wrong)?;
+    let tags = |image: &'a Value| {
+        let tags = image.get("RepoTags").and_then(Value::as_array);
+        tags.into_iter().flatten().filter_map(Value::as_str)
+    };
+    let all = || images.iter().flat_map(tags).collect::<Vec<_>>().join(", ");
+    let missing = |name| Error::not_found(format!("no image {name}; there are: {}", all()));
+    match (name, &**images) {
+        (_, []) => Err(Error::not_found("the archive holds no image")),
+        (None, [one]) => Ok(one),
+        (None, _) => Err(Error::invalid(format!(
+            "several images: {}; choose one by docker-archive:FILE:NAME",
+            all()
+        ))),
+        (Some(name), _) => {
+            let found = match name.strip_prefix('@') {
+                Some(number) => number.parse().ok().and_then(|at: usize| images.get(at)),
+                None => images
+                    .iter()
+                    .find(|image| tags(image).any(|tag| plain(tag) == plain(name))),
+            };
+            found.ok_or_else(|| missing(name))
+        }
+    }
+}
+
+/// Returns a name without what Docker leaves out of names: its own registry and the tag `latest`.
+fn plain(name: &str) -> &str {
+    let name = name.strip_prefix("docker.io/").unwrap_or(name);
+    let name = name.strip_prefix("library/").unwrap_or(name);
+    name.strip_suffix(":latest").unwrap_or(name)
 }
 
 impl Blobs for DockerArchive {

@@ -39,11 +39,7 @@ pub(super) struct Below<'a>(pub(super) &'a Path);
 
 impl Blobs for Below<'_> {
     fn open(&self, name: &str) -> Result<(Box<dyn Read + Send>, u64)> {
-        let path = self.0.join(name);
-        let failed = |error| Error::io("cannot read", error).path(&path);
-        let file = std::fs::File::open(&path).map_err(failed)?;
-        let len = file.metadata().map_err(failed)?.len();
-        Ok((Box::new(file), len))
+        opened(&self.0.join(name))
     }
 
     fn shown(&self, name: &str) -> PathBuf {
@@ -51,22 +47,40 @@ impl Blobs for Below<'_> {
     }
 }
 
+/// Opens a file; returns it and its length.
+pub(super) fn opened(path: &Path) -> Result<(Box<dyn Read + Send>, u64)> {
+    let failed = |error| Error::io("cannot read", error).path(path);
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let len = file.metadata().map_err(failed)?.len();
+    Ok((Box::new(file), len))
+}
+
 /// Returns whether a directory is a layout.
 pub(super) fn is_layout(dir: &Path) -> bool {
     dir.join(MARK).is_file() && dir.join(INDEX).is_file()
 }
 
-/// Finds the names of the layers of the only image in a layout, or of that for a platform
-/// (`os/architecture[/variant]`).
-pub(super) fn layers(blobs: &dyn Blobs, platform: Option<&str>) -> Result<Vec<String>> {
+/// Finds the names of the layers of the only image in a layout, or of that with a tag or for a
+/// platform (`os/architecture[/variant]`).
+pub(super) fn layers(
+    blobs: &dyn Blobs,
+    platform: Option<&str>,
+    tag: Option<&str>,
+) -> Result<Vec<String>> {
     let mut document = read(blobs, INDEX, None)?;
     let mut name = INDEX.to_owned();
+    if let Some(tag) = tag.filter(|_| document.get("layers").is_some()) {
+        let what = format!("there are no tags, and so no {tag}");
+        return Err(Error::not_found(what).path(blobs.shown(INDEX)));
+    }
     for _ in 0..DEEPEST {
         let located = |error: Error| error.path(blobs.shown(&name));
         if document.get("layers").is_some() {
             return of_manifest(blobs, &document).map_err(located);
         }
-        let chosen = choose(&document, platform).map_err(located)?;
+        // only the outermost index has tags
+        let tag = tag.filter(|_| name == INDEX);
+        let chosen = choose(&document, platform, tag).map_err(located)?;
         let digest = digest(chosen).map_err(located)?;
         name = blob(&digest);
         document = read(blobs, &name, Some(&digest))?;
@@ -75,44 +89,82 @@ pub(super) fn layers(blobs: &dyn Blobs, platform: Option<&str>) -> Result<Vec<St
 }
 
 /// Chooses one of an index's manifests.
-fn choose<'a>(index: &'a Value, platform: Option<&str>) -> Result<&'a Value> {
+fn choose<'a>(index: &'a Value, platform: Option<&str>, tag: Option<&str>) -> Result<&'a Value> {
     let all = index.get("manifests").and_then(Value::as_array);
     let all = all.ok_or_else(|| Error::corrupt("neither an index nor a manifest of an image"))?;
-    // statements about how images were made are beside them
-    let images = all
-        .iter()
-        .filter(|&manifest| name(manifest) != "unknown/unknown");
-    let matching: Vec<_> = match platform {
-        None => images.collect(),
-        Some(asked) => {
-            let is_asked = |manifest: &&Value| {
-                let name = name(manifest);
-                // an index within this one, or a layout of one image, may not name a platform
-                name.is_empty()
-                    || name == asked
-                    || name
-                        .strip_prefix(asked)
-                        .is_some_and(|rest| rest.starts_with('/'))
-            };
-            images.filter(is_asked).collect()
-        }
+    let is_asked = |manifest: &&Value| {
+        let platform_of = name(manifest);
+        let fits = platform.is_none_or(|asked| {
+            // an index within this one, or a layout of one image, may not name a platform
+            platform_of.is_empty()
+                || platform_of == asked
+                || platform_of
+                    .strip_prefix(asked)
+                    .is_some_and(|rest| rest.starts_with('/'))
+        });
+        // statements about how images were made are beside them
+        fits && platform_of != "unknown/unknown" && tag.is_none_or(|tag| has_tag(manifest, tag))
     };
-    match (&*matching, platform) {
-        ([one], _) => Ok(one),
-        ([], _) => Err(Error::not_found(format!(
-            "no image for {}; there are: {}",
-            platform.unwrap_or("any platform"),
+    let mut matching: Vec<&Value> = all.iter().filter(is_asked).collect();
+    // an image may have several tags
+    let mut known = std::collections::HashSet::new();
+    matching.retain(|manifest| {
+        let digest = manifest.get("digest").and_then(Value::as_str);
+        digest.is_none_or(|digest| known.insert(digest))
+    });
+    let asked: Vec<_> = [tag, platform].into_iter().flatten().collect();
+    let asked = asked.join(" for ");
+    match &*matching {
+        [one] => Ok(one),
+        [] if asked.is_empty() => Err(Error::not_found("there is no image")),
+        [] => Err(Error::not_found(format!(
+            "no image {asked}; there are: {}",
             names(all)
         ))),
-        (_, None) => {
+        _ if asked.is_empty() => {
             let option = Setting::Platform;
-            let what = format!("several images; choose one with {option}: {}", names(all));
+            let what = format!(
+                "several images; choose one with {option}, or by its tag (oci:DIR:TAG, \
+                 oci-archive:FILE:TAG): {}",
+                names(all)
+            );
             Err(Error::invalid(what).about([option]))
         }
-        (_, Some(asked)) => Err(Error::invalid(format!(
+        several => Err(Error::invalid(format!(
             "several images for {asked}: {}",
-            names(all)
+            several
+                .iter()
+                .map(|image| full_name(image))
+                .collect::<Vec<_>>()
+                .join(", ")
         ))),
+    }
+}
+
+/// Returns the tag of a manifest: all of a name, as `docker.io/library/debian:12`, or what it calls
+/// itself.
+fn tag_of(manifest: &Value) -> Option<&str> {
+    manifest
+        .get("annotations")?
+        .get("org.opencontainers.image.ref.name")?
+        .as_str()
+}
+
+fn has_tag(manifest: &Value, tag: &str) -> bool {
+    tag_of(manifest) == Some(tag)
+}
+
+/// Returns the tag and the platform of a manifest, or its digest if it has neither.
+fn full_name(manifest: &Value) -> String {
+    let platform = name(manifest);
+    match tag_of(manifest) {
+        Some(tag) if platform.is_empty() => tag.to_owned(),
+        Some(tag) => format!("{tag} ({platform})"),
+        None if platform.is_empty() => {
+            let digest = manifest.get("digest").and_then(Value::as_str);
+            digest.unwrap_or("one without a name").to_owned()
+        }
+        None => platform,
     }
 }
 
@@ -127,8 +179,8 @@ fn name(manifest: &Value) -> String {
 }
 
 fn names(manifests: &[Value]) -> String {
-    let names = manifests.iter().map(name).filter(|name| !name.is_empty());
-    names.collect::<Vec<_>>().join(", ")
+    let names: Vec<_> = manifests.iter().map(full_name).collect();
+    names.join(", ")
 }
 
 /// Finds the layers of a manifest.

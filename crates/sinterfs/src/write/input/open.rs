@@ -8,6 +8,7 @@ use sinterfs_pipeline::source::merge::{Merge, MergeOptions};
 
 use super::images::Images;
 use super::kinds::{Input, Layering, ManifestOptions, MergePart};
+use super::noticing::NoticingArchive;
 use super::opened::{OpenInput, Tree};
 use super::request::Request;
 use super::stack::Stack;
@@ -40,9 +41,9 @@ fn open_input(request: &Request<'_>) -> Result<OpenInput> {
         }
         Input::Archive(path) => {
             let archive = request.archive(path, &request.directory.exclude)?;
-            let tree = Tree::Archive(Arc::clone(&archive));
-            let mut input = OpenInput::new(tree, no_images());
-            input.archives.push(archive);
+            let archive = NoticingArchive::new(archive);
+            let mut input = OpenInput::new(Tree::Archive(archive.clone()), no_images());
+            input.whole_archives.push(archive);
             Ok(input)
         }
         Input::Image { path, options } => {
@@ -94,6 +95,7 @@ fn merge(
     let tree = Tree::Merge(Merge::new(stack.sources, how)?);
     Ok(OpenInput {
         archives: stack.archives,
+        whole_archives: stack.whole_archives,
         manifests: stack.manifests,
         ..OpenInput::new(tree, stack.images)
     })

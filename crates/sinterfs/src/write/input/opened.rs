@@ -12,6 +12,7 @@ use sinterfs_pipeline::source::{
 };
 
 use super::images::{Images, StopOnDamage};
+use super::noticing::NoticingArchive;
 use crate::image::Image;
 use crate::write::base::former_runs;
 use crate::write::former_runs::FormerRuns;
@@ -22,6 +23,8 @@ pub(crate) struct OpenInput {
     pub(super) images: Images,
     /// The archives among it.
     pub(super) archives: Vec<Arc<Archive>>,
+    /// Those that are packed as they are.
+    pub(super) whole_archives: Vec<NoticingArchive>,
     /// The lists of files among it.
     pub(super) manifests: Vec<Arc<Manifest>>,
     pub(super) edits: Edits,
@@ -30,7 +33,7 @@ pub(crate) struct OpenInput {
 /// The source.
 pub(super) enum Tree {
     Directory(Directory),
-    Archive(Arc<Archive>),
+    Archive(NoticingArchive),
     Manifest(Arc<Manifest>),
     Image(ImageSource),
     Merge(Merge),
@@ -43,6 +46,7 @@ impl OpenInput {
             tree,
             images,
             archives: Vec::new(),
+            whole_archives: Vec::new(),
             manifests: Vec::new(),
             edits: Edits::default(),
         }
@@ -117,6 +121,8 @@ impl OpenInput {
         let of_archives = self.archives.iter().flat_map(|archive| archive.losses());
         let of_manifests = self.manifests.iter().flat_map(|manifest| manifest.losses());
         let of_images = self.images.unrepresented.iter().cloned();
+        let of_whole = self.whole_archives.iter().flat_map(NoticingArchive::losses);
+        let of_archives = of_archives.chain(of_whole);
         for loss in of_images.chain(of_archives).chain(of_manifests) {
             match losses.iter_mut().find(|known| known.what == loss.what) {
                 Some(known) => known.count = known.count.saturating_add(loss.count),

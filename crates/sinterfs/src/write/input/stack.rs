@@ -12,9 +12,11 @@ use sinterfs_pipeline::source::merge::{MergeInput, WhiteoutMarks};
 use sinterfs_pipeline::source::{Archive, Directory, Exclude, Manifest, directory};
 
 use super::detect::What;
-use super::docker_archive::DockerArchive;
+use super::docker_archive::{DockerArchive, Layer};
 use super::images::Images;
 use super::kinds::{Layering, MergePart, Whiteouts};
+use super::named::{self, Named, Transport};
+use super::noticing::NoticingArchive;
 use super::oci;
 use super::request::Request;
 use crate::open::open_cached;
@@ -28,6 +30,8 @@ pub(super) struct Stack<'a> {
     pub(super) images: Images,
     pub(super) sources: Vec<MergeInput>,
     pub(super) archives: Vec<Arc<Archive>>,
+    /// Archives that are packed as they are.
+    pub(super) whole_archives: Vec<NoticingArchive>,
     pub(super) manifests: Vec<Arc<Manifest>>,
     /// Whether one is an OCI layout.
     has_layout: bool,
@@ -47,6 +51,7 @@ impl<'a> Stack<'a> {
             images: Images::new(shared_cache(cache_bytes)),
             sources: Vec::new(),
             archives: Vec::new(),
+            whole_archives: Vec::new(),
             manifests: Vec::new(),
             has_layout: false,
             has_saved: false,
@@ -61,10 +66,17 @@ impl<'a> Stack<'a> {
         {
             return self.remote(part, found);
         }
+        if let Some(named) = Named::of(&part.path) {
+            let layers = self.layers.ok_or_else(|| {
+                let what = "an image of layers is merged by `build` only";
+                Error::unsupported(what).path(&part.path)
+            })?;
+            return self.named(part, &named, layers);
+        }
         let what = What::of(&part.path, options)?;
         self.has_layout |= what == What::Layout;
         let source: Box<dyn Source> = match (what, self.layers) {
-            (What::Layout, Some(layers)) => return self.layout(part, layers),
+            (What::Layout, Some(layers)) => return self.layout(part, &part.path, layers, None),
             (What::Directory | What::Layout, _) => Box::new(self.directory(part)?),
             (What::Registry, _) => {
                 let what = "an ordinary image of layers is merged by `build` only";
@@ -75,9 +87,11 @@ impl<'a> Stack<'a> {
                 if let Some(layers) = layers.filter(|layers| layers.unpack)
                     && let Some(saved) = DockerArchive::of(&archive, &part.path, &Quiet)?
                 {
-                    return self.saved(part, &saved, layers);
+                    let layers = saved.layers(layers.platform.as_deref(), None, None)?;
+                    return self.saved(part, layers);
                 }
-                self.archives.push(Arc::clone(&archive));
+                let archive = NoticingArchive::new(archive);
+                self.whole_archives.push(archive.clone());
                 Box::new(archive)
             }
             (What::Manifest, _) => {
@@ -149,11 +163,37 @@ impl<'a> Stack<'a> {
         Ok(())
     }
 
-    /// Adds the layers of a layout.
-    fn layout(&mut self, part: &MergePart, layers: &Layering) -> Result<()> {
-        let dir = oci::Below(&part.path);
-        for name in oci::layers(&dir, layers.platform.as_deref())? {
-            let path = part.path.join(name);
+    /// Adds the layers of an image that is named as skopeo names it.
+    fn named(&mut self, part: &MergePart, named: &Named, layers: &Layering) -> Result<()> {
+        let (path, image) = (&named.path, named.image.as_deref());
+        if matches!(named.form, Transport::Oci | Transport::Dir) {
+            return self.layout(part, path, layers, image);
+        }
+        let archive = self.request.archive(path, &Exclude::default())?;
+        let saved = DockerArchive::of(&archive, path, &Quiet)?.ok_or_else(|| {
+            let what = "the archive holds no container image";
+            Error::invalid(what).path(path)
+        })?;
+        let found = saved.layers(layers.platform.as_deref(), Some(named.form), image)?;
+        self.saved(part, found)
+    }
+
+    /// Adds the layers of a layout, or of a directory with one image.
+    fn layout(
+        &mut self,
+        part: &MergePart,
+        dir: &Path,
+        layers: &Layering,
+        tag: Option<&str>,
+    ) -> Result<()> {
+        self.has_layout = true;
+        let blobs = named::layout(dir).ok_or_else(|| {
+            let what = "the directory holds no container image: neither an OCI layout (oci:), nor \
+                        the files of one image (dir:)";
+            Error::invalid(what).path(dir)
+        })?;
+        for name in oci::layers(&*blobs, layers.platform.as_deref(), tag)? {
+            let path = blobs.shown(&name);
             let archive = self.request.archive(&path, &Exclude::default())?;
             self.archives.push(Arc::clone(&archive));
             self.push(part, Box::new(archive), &path, self.marks(What::Layout));
@@ -162,11 +202,11 @@ impl<'a> Stack<'a> {
     }
 
     /// Adds the layers of an archive of an image.
-    fn saved(&mut self, part: &MergePart, saved: &DockerArchive, layers: &Layering) -> Result<()> {
+    fn saved(&mut self, part: &MergePart, found: Vec<Layer>) -> Result<()> {
         self.has_saved = true;
         // it has looked for the platform itself
-        self.has_layout |= layers.platform.is_some();
-        for layer in saved.layers(layers.platform.as_deref())? {
+        self.has_layout = true;
+        for layer in found {
             let path = layer.path.clone();
             let archive = self.request.layer(layer)?;
             self.archives.push(Arc::clone(&archive));

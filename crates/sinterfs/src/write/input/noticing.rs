@@ -1,0 +1,64 @@
+//! An archive whose files are packed as they are, which is told of if they are a container image.
+//!
+//! **Invariant:** the tree is that of the archive; an image that nobody unpacks is counted.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sinterfs_model::{FileContent, Loss, NodeId, Observer, Result, Source, Tree};
+use sinterfs_pipeline::source::Archive;
+
+use super::docker_archive::holds_image;
+
+/// What is told of an image: the layers make the tree that its containers see.
+const PACKED: &str = "container images, whose files are packed instead of the tree of their layers \
+                      (unpacking layers was not asked for)";
+
+/// An archive, and whether it was found to be an image.
+#[derive(Clone)]
+pub(super) struct NoticingArchive {
+    archive: Arc<Archive>,
+    is_image: Arc<AtomicBool>,
+}
+
+impl NoticingArchive {
+    pub(super) fn new(archive: Arc<Archive>) -> Self {
+        Self {
+            archive,
+            is_image: Arc::default(),
+        }
+    }
+
+    /// Returns what the archive holds and a tree cannot, and whether it is an image. Empty before
+    /// the scan.
+    pub(super) fn losses(&self) -> Vec<Loss> {
+        let mut losses = self.archive.losses();
+        if self.is_image.load(Ordering::Relaxed) {
+            losses.push(Loss {
+                what: PACKED,
+                count: 1,
+            });
+        }
+        losses
+    }
+}
+
+impl Source for NoticingArchive {
+    fn scan(&self, observer: &dyn Observer) -> Result<Tree> {
+        let tree = self.archive.scan(observer)?;
+        self.is_image.store(holds_image(&tree), Ordering::Relaxed);
+        Ok(tree)
+    }
+
+    fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
+        self.archive.open(tree, file)
+    }
+
+    fn has_entry(&self, directory: NodeId) -> bool {
+        self.archive.has_entry(directory)
+    }
+
+    fn rank(&self, tree: &Tree, file: NodeId) -> u64 {
+        self.archive.rank(tree, file)
+    }
+}
