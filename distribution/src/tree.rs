@@ -24,7 +24,7 @@ const HELPERS: [&str; 2] = ["mount.sinter", "mount.fuse.sinter"];
 
 /// Names of other programs whose options the program takes. They are in a directory of their own,
 /// so that they neither collide with the packages of those programs nor hide them.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "dwarfs",
     "dwarfsextract",
     "erofsfuse",
@@ -36,6 +36,7 @@ const NAMES: [&str; 14] = [
     "mksquashfs",
     "mount.dwarfs",
     "sqfs2tar",
+    "sqfscat",
     "squashfuse",
     "unsquashfs",
     "xorrisofs",

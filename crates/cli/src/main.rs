@@ -21,6 +21,7 @@ mod shorthand;
 mod size;
 mod text;
 mod timings;
+mod unsquashfs_rows;
 mod version;
 
 use std::ffi::OsString;

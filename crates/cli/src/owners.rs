@@ -2,6 +2,7 @@
 //!
 //! The program is also linked statically, where other sources of names cannot be asked.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 /// Parses a user: a number, or a name.
@@ -27,6 +28,43 @@ fn id(text: &str, file: &str, what: &str) -> Result<u32, String> {
     found
         .map(|(_, id)| id)
         .ok_or_else(|| format!("no {what} is named `{text}` in {file}; give a number"))
+}
+
+/// The names of users and groups on this system.
+#[derive(Debug)]
+pub struct Owners {
+    users: HashMap<u32, String>,
+    groups: HashMap<u32, String>,
+}
+
+impl Owners {
+    /// Reads all names.
+    pub fn read() -> Self {
+        let named = |file| {
+            let mut names = HashMap::new();
+            for (name, id) in entries(Path::new(file)) {
+                // of several names for a number the first one counts
+                names.entry(id).or_insert(name);
+            }
+            names
+        };
+        Self {
+            users: named("/etc/passwd"),
+            groups: named("/etc/group"),
+        }
+    }
+
+    /// Returns the name of a user, or the number if there is none.
+    pub fn user(&self, id: u32) -> String {
+        let name = self.users.get(&id).cloned();
+        name.unwrap_or_else(|| id.to_string())
+    }
+
+    /// Returns the name of a group, or the number if there is none.
+    pub fn group(&self, id: u32) -> String {
+        let name = self.groups.get(&id).cloned();
+        name.unwrap_or_else(|| id.to_string())
+    }
 }
 
 /// Reads names and numbers of a file with lines `name:password:number:...`.

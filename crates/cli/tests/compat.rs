@@ -7,8 +7,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use support::archives::words_of;
-use support::{compare, is_root, make_tree, run, scratch, skip, vectors};
+use support::archives::{has, words_of};
+use support::{compare, is_root, make_tree, run, scratch, shell, skip, vectors};
 
 /// Calls the program by another name.
 fn called(work: &Path, name: &str, args: &[&str]) -> Output {
@@ -340,6 +340,66 @@ fn mkdwarfs_gives_the_same() {
             [&args("ours"), &args("theirs")],
             &options,
         );
+    }
+}
+
+/// Makes files of all types with owners that have names and owners that have none.
+const LISTED: &str = "mkdir -p tree/d/e tree/d/sub tree/z; echo a >tree/f; ln tree/f tree/d/g; \
+    ln -s ../f tree/d/s; truncate -s 12345678 tree/d/big; chmod 4755 tree/f; chmod 1777 tree/d/e; \
+    chmod 2070 tree/d/sub; echo b >'tree/d/sub/a name'; printf x >\"$(printf 'tree/\\377')\"; \
+    mkfifo tree/p; find tree -exec touch -h -d '2020-02-29 23:59:59Z' {} +; \
+    if [ \"$(id -u)\" = 0 ]; then mknod tree/b b 8 1; mknod tree/c c 136 200; \
+    chown 1:12345 tree/p; chown 98765:4294967294 tree/z; fi";
+
+#[test]
+fn listings_are_those_of_unsquashfs() {
+    if !has("unsquashfs") || !has("mksquashfs") {
+        return;
+    }
+    let work = scratch();
+    let work = work.path();
+    shell(work, LISTED);
+    shell(work, "mksquashfs tree image -quiet -no-progress");
+    let calls: [&[&str]; 15] = [
+        &["-l", "image"],
+        &["-ls", "image"],
+        &["-ll", "image"],
+        &["-lls", "image"],
+        &["-lln", "image"],
+        &["-lc", "image"],
+        &["-llc", "image"],
+        &["-UTC", "-ll", "image"],
+        &["-d", "", "-ll", "image"],
+        &["-d", "/x/y", "-l", "image"],
+        &["-ll", "image", "d/e"],
+        &["-l", "image", "d/sub", "d/g", "f", "d"],
+        &["-lc", "image", "d", "z"],
+        &["-l", "image", "d/s*"],
+        &["-ll", "image", "nothing/here"],
+    ];
+    for arguments in calls {
+        let mut real = Command::new("unsquashfs");
+        let real = real.current_dir(work).env("TZ", "UTC").args(arguments);
+        let real = real.output().expect("unsquashfs");
+        let ours = called(work, "unsquashfs", arguments);
+        assert_eq!(
+            String::from_utf8_lossy(&ours.stdout),
+            String::from_utf8_lossy(&real.stdout),
+            "{arguments:?}: {}",
+            words_of(&ours)
+        );
+        assert!(ours.stdout == real.stdout, "{arguments:?}");
+        assert_eq!(ours.status.code(), real.status.code(), "{arguments:?}");
+    }
+    if has("sqfscat") {
+        let arguments = ["image", "f", "d/sub/a name"];
+        let real = Command::new("sqfscat")
+            .current_dir(work)
+            .args(arguments)
+            .output();
+        let ours = called(work, "sqfscat", &arguments);
+        assert_eq!(ours.stdout, real.expect("sqfscat").stdout);
+        assert_eq!(ours.stdout, b"a\nb\n");
     }
 }
 

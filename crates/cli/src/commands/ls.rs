@@ -13,6 +13,7 @@ use sinterfs::{Error, FileType, Result};
 use crate::args::input::ImageArgs;
 use crate::rows::{as_json, long, trimmed};
 use crate::text;
+use crate::unsquashfs_rows::{Columns, UnsquashfsRows};
 
 /// List the files of an image.
 #[derive(Debug, clap::Args)]
@@ -78,6 +79,23 @@ pub struct Args {
     #[arg(short = '0', long, conflicts_with_all = ["json", "long"])]
     null: bool,
 
+    /// Print lines as unsquashfs does, paths below --root-name.
+    #[arg(long, hide = true, value_enum, value_name = "COLUMNS")]
+    unsquashfs: Option<Columns>,
+
+    /// With --unsquashfs, leave out directories that hold something.
+    #[arg(long, hide = true, requires = "unsquashfs")]
+    concise: bool,
+
+    /// With --unsquashfs, the name of the root.
+    #[arg(
+        long,
+        hide = true,
+        requires = "unsquashfs",
+        default_value = "squashfs-root"
+    )]
+    root_name: OsString,
+
     /// Print help.
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
@@ -88,6 +106,17 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let opened = args.image.open()?;
     let image = &**opened.raw();
     let mut out = BufWriter::new(std::io::stdout().lock());
+    let failed = |error| Error::io("cannot print the listing", error);
+    if let Some(columns) = args.unsquashfs {
+        let listing = UnsquashfsRows {
+            columns,
+            concise: args.concise,
+            root: args.root_name.as_bytes(),
+        };
+        listing.print(image, &args.paths, &mut out)?;
+        out.flush().map_err(failed)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     for (path, is_match) in paths(args, image)? {
         let sorted = args.by_size || args.by_time || args.reverse;
         let mut rows = Vec::new();
@@ -103,8 +132,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             show(args, image, row, &mut out)?;
         }
     }
-    out.flush()
-        .map_err(|e| Error::io("cannot print the listing", e))?;
+    out.flush().map_err(failed)?;
     Ok(ExitCode::SUCCESS)
 }
 

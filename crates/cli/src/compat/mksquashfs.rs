@@ -103,7 +103,8 @@ const RULES: &[Rule] = &[
     rule(&["-one-file-system"], "", Same("--one-file-system")),
     rule(&["-processors"], "N", Same("--jobs")),
     rule(&["-mem"], "SIZE", Combined("--memory")),
-    rule(&["-quiet", "-no-progress"], "", Same("--quiet")),
+    rule(&["-quiet"], "", Same("--quiet")),
+    rule(&["-no-progress"], "", Same("--progress=none")),
     rule(
         &["-e"],
         "PATH..",

@@ -50,7 +50,7 @@ pub struct Translated {
     typed: Vec<Typed>,
 }
 
-const TOOLS: [&Tool; 16] = [
+const TOOLS: [&Tool; 17] = [
     &mksquashfs::TOOL,
     &mkfs_erofs::TOOL,
     &mkfs_cramfs::TOOL,
@@ -59,6 +59,7 @@ const TOOLS: [&Tool; 16] = [
     &mkisofs::XORRISOFS,
     &mkdwarfs::TOOL,
     &readers::UNSQUASHFS,
+    &readers::SQFSCAT,
     &readers::SQFS2TAR,
     &readers::DWARFSEXTRACT,
     &mounts::MOUNT_SINTER,

@@ -29,12 +29,32 @@ const UNSQUASHFS_RULES: &[Rule] = &[
         Combined("extract --output (squashfs-root)"),
     ),
     rule(&["-f", "-force"], "", Combined("extract --force")),
-    rule(&["-l", "-ls"], "", Combined("ls -R")),
     rule(
-        &["-ll", "-lls", "-lln"],
+        &["-l", "-ls"],
         "",
-        Combined("ls -lR (with numeric owners)"),
+        Combined("ls -R, in the form of unsquashfs"),
     ),
+    rule(
+        &["-ll", "-lls"],
+        "",
+        Combined("ls -lR, in the form of unsquashfs, with times in UTC"),
+    ),
+    rule(
+        &["-lln", "-llnumeric"],
+        "",
+        Combined("the same with numeric owners"),
+    ),
+    rule(
+        &["-lc"],
+        "",
+        Combined("as -l, without directories that hold something"),
+    ),
+    rule(
+        &["-llc"],
+        "",
+        Combined("as -ll, without directories that hold something"),
+    ),
+    rule(&["-UTC"], "", Already("times are shown in UTC")),
     rule(&["-s", "-stat"], "", Combined("info")),
     rule(&["-cat"], "", Combined("cat")),
     rule(&["-o", "-offset"], "BYTES", Same("--offset")),
@@ -76,12 +96,6 @@ const UNSQUASHFS_RULES: &[Rule] = &[
         "",
         Refused("extraction lists no names; -ll lists without extracting"),
     ),
-    rule(&["-lc"], "", Refused("-l lists all files and directories")),
-    rule(
-        &["-llc"],
-        "",
-        Refused("-ll lists all files and directories"),
-    ),
     rule(
         &["-pf"],
         "FILE",
@@ -99,6 +113,39 @@ const UNSQUASHFS_RULES: &[Rule] = &[
         Refused("`sinter extract --cache-size SIZE` limits the cache, fragments included"),
     ),
 ];
+
+pub(super) const SQFSCAT: Tool = Tool {
+    name: "sqfscat",
+    usage: "[OPTIONS] IMAGE PATH..",
+    about: "\
+Prints files of an image of any format, as `sinter cat` does. Paths may be globs. Each line shows
+the equivalent option of `sinter cat`.",
+    style: Style::WordsFirst,
+    help: &["-h", "-help"],
+    version: &["-v", "-version"],
+    rules: &[
+        rule(&["-o", "-offset"], "BYTES", Same("--offset")),
+        rule(&["-p", "-processors"], "N", Combined("--jobs")),
+        rule(&["-strict-errors"], "", Already("the first error ends it")),
+        rule(
+            &["-n", "-no-exit-code"],
+            "",
+            Refused("an error is always an exit code"),
+        ),
+        rule(
+            &["-da", "-fr", "-mem", "-mem-percent"],
+            "N",
+            Refused("`sinter cat --cache-size SIZE` limits the cache of decoded blocks"),
+        ),
+        rule(&["-r", "-regex"], "", Refused("paths may be globs")),
+        rule(
+            &["-ignore-errors"],
+            "",
+            Refused("what cannot be read is an error; see `sinter extract --salvage`"),
+        ),
+    ],
+    translate: sqfscat,
+};
 
 pub(super) const SQFS2TAR: Tool = Tool {
     name: "sqfs2tar",
@@ -214,17 +261,23 @@ fn unsquashfs(mut parsed: Parsed) -> Result<Vec<OsString>> {
     let image = operands.next();
     let image = image.ok_or_else(|| Error::invalid("the image is missing"))?;
     let paths: Vec<OsString> = operands.collect();
-    let asked = ["-l", "-ll", "-s", "-cat"]
+    let asked = ["-l", "-ll", "-lln", "-lc", "-llc", "-s", "-cat"]
         .into_iter()
         .filter(|option| parsed.is_given(option));
     let asked: Vec<&str> = asked.collect();
     let (verb, flags): (&str, &[&str]) = match asked[..] {
         [] => ("extract", &[]),
-        ["-l"] => ("ls", &["--recursive"]),
-        ["-ll"] => ("ls", &["--long", "--recursive"]),
+        ["-l"] => ("ls", &["--unsquashfs=names"]),
+        ["-ll"] => ("ls", &["--unsquashfs=long"]),
+        ["-lln"] => ("ls", &["--unsquashfs=numeric"]),
+        ["-lc"] => ("ls", &["--unsquashfs=names", "--concise"]),
+        ["-llc"] => ("ls", &["--unsquashfs=long", "--concise"]),
         ["-s"] => ("info", &[]),
         ["-cat"] => ("cat", &[]),
-        _ => return Err(Error::invalid("-l, -ll, -s and -cat exclude each other")),
+        _ => {
+            let what = "-l, -ll, -lln, -lc, -llc, -s and -cat exclude each other";
+            return Err(Error::invalid(what));
+        }
     };
     let mut words: Vec<OsString> = vec![verb.into()];
     words.extend(flags.iter().map(OsString::from));
@@ -258,8 +311,23 @@ fn unsquashfs(mut parsed: Parsed) -> Result<Vec<OsString>> {
         words.extend(["--".into(), image]);
         return Ok(words);
     }
+    if let ("ls", Some(dir)) = (verb, parsed.values("-d").last()) {
+        words.push(with_value("--root-name", dir));
+    }
     words.extend(["--".into(), image]);
     words.extend(paths);
+    Ok(words)
+}
+
+/// Translates sqfscat: the files of an image, one after the other.
+fn sqfscat(mut parsed: Parsed) -> Result<Vec<OsString>> {
+    let mut words: Vec<OsString> = vec!["cat".into()];
+    words.append(&mut parsed.translated);
+    if let Some(threads) = parsed.text("-p")? {
+        words.push(with_value("--jobs", threads.as_ref()));
+    }
+    words.push("--".into());
+    words.append(&mut parsed.operands);
     Ok(words)
 }
 

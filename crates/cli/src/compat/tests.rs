@@ -95,8 +95,8 @@ fn hints_are_those_of_the_option() {
             "-mem-percent is not supported: -mem SIZE limits the memory",
         ),
         (
-            "unsquashfs -lc",
-            "-lc is not supported: -l lists all files and directories",
+            "unsquashfs -li",
+            "-li is not supported: extraction lists no names; -ll lists without extracting",
         ),
         (
             "mkfs.erofs --MZ",

@@ -1,0 +1,164 @@
+//! Listings as unsquashfs prints them, for scripts that read them.
+//!
+//! Enters an image and paths; leaves lines, with names as raw bytes. **Invariant:** each path is
+//! listed once, directories before what they hold, in the order of the image. Facts: the output of
+//! Debian's unsquashfs 4.5.1, with which a test compares each byte; times are in UTC.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+
+use sinterfs::model::{Cursor, Image};
+use sinterfs::ops::{Follow, ListOptions, Row, WalkStep, expand, list, resolve, row};
+use sinterfs::{Error, FileType, Kind, Result};
+
+use crate::calendar;
+use crate::owners::Owners;
+use crate::rows::{permissions, trimmed};
+
+/// The columns from the owner to the size.
+const OWNER_AND_SIZE: usize = 27;
+
+/// The columns from the owner to the numbers of a device.
+const OWNER_OF_DEVICE: usize = 20;
+
+/// What a line shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Columns {
+    /// The name.
+    Names,
+    /// Attributes, too.
+    Long,
+    /// The same, with owners as numbers.
+    Numeric,
+}
+
+/// A listing.
+#[derive(Debug)]
+pub struct UnsquashfsRows<'a> {
+    pub columns: Columns,
+    /// Leaves out directories that hold something.
+    pub concise: bool,
+    /// The name of the root.
+    pub root: &'a [u8],
+}
+
+impl UnsquashfsRows<'_> {
+    /// Prints what is below the paths, and the directories that lead to them; all for no path.
+    /// Paths that do not exist show nothing, as in unsquashfs.
+    pub fn print(&self, image: &dyn Image, paths: &[OsString], out: &mut dyn Write) -> Result<()> {
+        let owners = Owners::read();
+        let failed = |error| Error::io("cannot print the listing", error);
+        let mut show = |row: &Row| {
+            let empty = || is_empty(image, row);
+            if !self.concise || row.kind != FileType::Directory || empty()? {
+                let line = self.line(row, &owners);
+                out.write_all(&line).map_err(failed)?;
+            }
+            Ok(WalkStep::On)
+        };
+        let start = resolve(image, b"", Follow::Parents)?;
+        let options = ListOptions {
+            recursive: true,
+            itself: false,
+        };
+        if paths.is_empty() {
+            show(&row(image, start, b"")?)?;
+            return list(image, start, b"", options, &mut show);
+        }
+        // ordered by parts, as directories are
+        let mut rows = BTreeMap::new();
+        let mut add = |row: Row| {
+            let parts = row.path.split(|&byte| byte == b'/');
+            let key: Vec<Vec<u8>> = match row.path.is_empty() {
+                true => Vec::new(),
+                false => parts.map(<[u8]>::to_vec).collect(),
+            };
+            rows.insert(key, row);
+        };
+        add(row(image, start, b"")?);
+        for path in paths {
+            let found = match expand(image, trimmed(path.as_bytes())) {
+                Err(error) if error.kind() == Kind::NotFound => continue,
+                other => other?,
+            };
+            for path in found {
+                let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+                for (end, _) in slashes {
+                    let parent = path.get(..end).unwrap_or_default();
+                    add(row(
+                        image,
+                        resolve(image, parent, Follow::Parents)?,
+                        parent,
+                    )?);
+                }
+                let ino = resolve(image, &path, Follow::Parents)?;
+                let itself = row(image, ino, &path)?;
+                let is_directory = itself.kind == FileType::Directory;
+                add(itself);
+                if is_directory {
+                    list(image, ino, &path, options, &mut |row| {
+                        add(row.clone());
+                        Ok(WalkStep::On)
+                    })?;
+                }
+            }
+        }
+        for row in rows.values() {
+            show(row)?;
+        }
+        Ok(())
+    }
+
+    fn line(&self, row: &Row, owners: &Owners) -> Vec<u8> {
+        let mut line = match self.columns {
+            Columns::Names => Vec::new(),
+            Columns::Long => attributes(row, &owners.user(row.uid), &owners.group(row.gid)),
+            Columns::Numeric => attributes(row, &row.uid.to_string(), &row.gid.to_string()),
+        };
+        line.extend(self.root);
+        if !row.path.is_empty() {
+            line.push(b'/');
+            line.extend(&row.path);
+        }
+        if let Some(target) = row
+            .target
+            .as_ref()
+            .filter(|_| self.columns != Columns::Names)
+        {
+            line.extend(b" -> ");
+            line.extend(target);
+        }
+        line.push(b'\n');
+        line
+    }
+}
+
+/// Formats type, permissions, owners, size and time, with a space behind them.
+fn attributes(row: &Row, user: &str, group: &str) -> Vec<u8> {
+    let owners = format!("{user}/{group}");
+    let size = match row.rdev {
+        Some(rdev) => {
+            let pad = OWNER_OF_DEVICE.saturating_sub(owners.len()).max(2);
+            format!("{:pad$}{:>3},{:>3}", "", rdev.major, rdev.minor)
+        }
+        None => {
+            let width = OWNER_AND_SIZE.saturating_sub(owners.len());
+            format!("{:>width$}", row.size)
+        }
+    };
+    let (letter, mode) = (row.kind.letter(), permissions(row.mode));
+    let time = calendar::utc(row.times.modified.secs);
+    format!("{letter}{mode} {owners}{size} {time} ").into_bytes()
+}
+
+fn is_empty(image: &dyn Image, row: &Row) -> Result<bool> {
+    let mut empty = true;
+    image.read_dir(row.ino, Cursor::START, &mut |_| {
+        empty = false;
+        ControlFlow::Break(())
+    })?;
+    Ok(empty)
+}
