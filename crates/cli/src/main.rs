@@ -17,6 +17,7 @@ mod owners;
 mod page;
 mod progress;
 mod rows;
+mod shell_pattern;
 mod shorthand;
 mod size;
 mod text;

@@ -4,19 +4,18 @@
 //! listed once, directories before what they hold, in the order of the image. Facts: the output of
 //! Debian's unsquashfs 4.5.1, with which a test compares each byte; times are in UTC.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::ops::ControlFlow;
-use std::os::unix::ffi::OsStrExt;
 
 use sinterfs::model::{Cursor, Image};
-use sinterfs::ops::{Follow, ListOptions, Row, WalkStep, expand, list, resolve, row};
-use sinterfs::{Error, FileType, Kind, Result};
+use sinterfs::ops::{Follow, ListOptions, Row, WalkStep, list, resolve, row};
+use sinterfs::{Error, FileType, Result};
 
 use crate::calendar;
 use crate::owners::Owners;
-use crate::rows::{permissions, trimmed};
+use crate::rows::permissions;
+use crate::shell_pattern::Wanted;
 
 /// The columns from the owner to the size.
 const OWNER_AND_SIZE: usize = 27;
@@ -47,7 +46,7 @@ pub struct UnsquashfsRows<'a> {
 
 impl UnsquashfsRows<'_> {
     /// Prints what is below the paths, and the directories that lead to them; all for no path.
-    /// Paths that do not exist show nothing, as in unsquashfs.
+    /// Fails for a path that is no pattern.
     pub fn print(&self, image: &dyn Image, paths: &[OsString], out: &mut dyn Write) -> Result<()> {
         let owners = Owners::read();
         let failed = |error| Error::io("cannot print the listing", error);
@@ -59,57 +58,19 @@ impl UnsquashfsRows<'_> {
             }
             Ok(WalkStep::On)
         };
+        let wanted = Wanted::new(paths)?;
         let start = resolve(image, b"", Follow::Parents)?;
         let options = ListOptions {
             recursive: true,
             itself: false,
         };
-        if paths.is_empty() {
-            show(&row(image, start, b"")?)?;
-            return list(image, start, b"", options, &mut show);
-        }
-        // ordered by parts, as directories are
-        let mut rows = BTreeMap::new();
-        let mut add = |row: Row| {
-            let parts = row.path.split(|&byte| byte == b'/');
-            let key: Vec<Vec<u8>> = match row.path.is_empty() {
-                true => Vec::new(),
-                false => parts.map(<[u8]>::to_vec).collect(),
-            };
-            rows.insert(key, row);
-        };
-        add(row(image, start, b"")?);
-        for path in paths {
-            let found = match expand(image, trimmed(path.as_bytes())) {
-                Err(error) if error.kind() == Kind::NotFound => continue,
-                other => other?,
-            };
-            for path in found {
-                let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-                for (end, _) in slashes {
-                    let parent = path.get(..end).unwrap_or_default();
-                    add(row(
-                        image,
-                        resolve(image, parent, Follow::Parents)?,
-                        parent,
-                    )?);
-                }
-                let ino = resolve(image, &path, Follow::Parents)?;
-                let itself = row(image, ino, &path)?;
-                let is_directory = itself.kind == FileType::Directory;
-                add(itself);
-                if is_directory {
-                    list(image, ino, &path, options, &mut |row| {
-                        add(row.clone());
-                        Ok(WalkStep::On)
-                    })?;
-                }
-            }
-        }
-        for row in rows.values() {
-            show(row)?;
-        }
-        Ok(())
+        show(&row(image, start, b"")?)?;
+        list(image, start, b"", options, &mut |row| match wanted
+            .holds(&row.path, row.kind == FileType::Directory)
+        {
+            true => show(row),
+            false => Ok(WalkStep::Over),
+        })
     }
 
     fn line(&self, row: &Row, owners: &Owners) -> Vec<u8> {

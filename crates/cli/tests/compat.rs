@@ -346,7 +346,8 @@ fn mkdwarfs_gives_the_same() {
 /// Makes files of all types with owners that have names and owners that have none.
 const LISTED: &str = "mkdir -p tree/d/e tree/d/sub tree/z; echo a >tree/f; ln tree/f tree/d/g; \
     ln -s ../f tree/d/s; truncate -s 12345678 tree/d/big; chmod 4755 tree/f; chmod 1777 tree/d/e; \
-    chmod 2070 tree/d/sub; echo b >'tree/d/sub/a name'; printf x >\"$(printf 'tree/\\377')\"; \
+    chmod 2070 tree/d/sub; echo b >'tree/d/sub/a name'; \
+    touch tree/d/.h; printf x >\"$(printf 'tree/\\377')\"; \
     mkfifo tree/p; find tree -exec touch -h -d '2020-02-29 23:59:59Z' {} +; \
     if [ \"$(id -u)\" = 0 ]; then mknod tree/b b 8 1; mknod tree/c c 136 200; \
     chown 1:12345 tree/p; chown 98765:4294967294 tree/z; fi";
@@ -360,7 +361,7 @@ fn listings_are_those_of_unsquashfs() {
     let work = work.path();
     shell(work, LISTED);
     shell(work, "mksquashfs tree image -quiet -no-progress");
-    let calls: [&[&str]; 15] = [
+    let calls: [&[&str]; 20] = [
         &["-l", "image"],
         &["-ls", "image"],
         &["-ll", "image"],
@@ -375,6 +376,11 @@ fn listings_are_those_of_unsquashfs() {
         &["-l", "image", "d/sub", "d/g", "f", "d"],
         &["-lc", "image", "d", "z"],
         &["-l", "image", "d/s*"],
+        &["-l", "image", "/d//sub/"],
+        &["-l", "image", "./f", "d/../f"],
+        &["-l", "image", "*/s*/x"],
+        &["-l", "image", "*/*"],
+        &["-l", "image", "d/[!e-g]*", "?"],
         &["-ll", "image", "nothing/here"],
     ];
     for arguments in calls {

@@ -126,20 +126,29 @@ the equivalent option of `sinter cat`.",
     rules: &[
         rule(&["-o", "-offset"], "BYTES", Same("--offset")),
         rule(&["-p", "-processors"], "N", Combined("--jobs")),
-        rule(&["-strict-errors"], "", Already("the first error ends it")),
         rule(
-            &["-n", "-no-exit-code"],
+            &["-st", "-strict-errors"],
+            "",
+            Already("the first error ends it"),
+        ),
+        rule(
+            &["-no-exit", "-no-exit-code"],
             "",
             Refused("an error is always an exit code"),
         ),
         rule(
-            &["-da", "-fr", "-mem", "-mem-percent"],
+            &["-da", "-data-queue", "-fr", "-frag-queue"],
             "N",
             Refused("`sinter cat --cache-size SIZE` limits the cache of decoded blocks"),
         ),
+        rule(
+            &["-no-wild", "-no-wildcards"],
+            "",
+            Refused("`sinter cat` takes a path that exists as it is before it is a glob"),
+        ),
         rule(&["-r", "-regex"], "", Refused("paths may be globs")),
         rule(
-            &["-ignore-errors"],
+            &["-ig", "-ignore-errors"],
             "",
             Refused("what cannot be read is an error; see `sinter extract --salvage`"),
         ),

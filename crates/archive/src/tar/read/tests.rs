@@ -301,7 +301,7 @@ fn what_ends_too_soon_or_is_damaged_tells_where() {
 fn only_the_padding_of_the_last_member_may_be_missing() {
     let file = [plain("f", typeflag::FILE, 600), vec![1; 1024]].concat();
     for len in [1112, 1535, 1536] {
-        let mut reader = Reader::new(std::io::Cursor::new(&file[..len]));
+        let mut reader = Reader::new(Cursor::new(&file[..len]));
         let size = reader.next_member().unwrap().map(|member| member.size);
         assert_eq!(size, Some(600));
         assert!(reader.next_member().unwrap().is_none() && reader.next_member().unwrap().is_none());

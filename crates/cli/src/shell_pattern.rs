@@ -1,0 +1,150 @@
+//! Paths with patterns, as unsquashfs takes them: fnmatch(3), name by name.
+//!
+//! Enters paths as they were typed; leaves whether a path of an image is wanted. **Invariant:** a
+//! pattern never matches a slash, and a dot at the beginning of a name only where it has one, too
+//! (POSIX.1-2017, XCU 2.13.3).
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use globset::{Candidate, GlobBuilder, GlobMatcher};
+use sinterfs::{Error, Result};
+
+/// What was asked for; everything for no path.
+#[derive(Debug)]
+pub struct Wanted(Vec<Vec<NamePattern>>);
+
+/// One name of a path.
+#[derive(Debug)]
+enum NamePattern {
+    Literal(Vec<u8>),
+    Pattern { of: GlobMatcher, has_dot: bool },
+}
+
+impl Wanted {
+    /// Parses paths; fails for the extended patterns of shells and for patterns that are not UTF-8.
+    pub fn new(paths: &[OsString]) -> Result<Self> {
+        let names = |path: &OsString| {
+            let names = path.as_bytes().split(|&byte| byte == b'/');
+            let names = names.filter(|name| !name.is_empty());
+            names.map(NamePattern::new).collect::<Result<Vec<_>>>()
+        };
+        Ok(Self(paths.iter().map(names).collect::<Result<_>>()?))
+    }
+
+    /// Returns whether a path is one that was asked for, below one, or a directory that matches the
+    /// beginning of one.
+    pub fn holds(&self, path: &[u8], is_directory: bool) -> bool {
+        let leads_to = |names: &Vec<NamePattern>| {
+            let mut parts = path.split(|&byte| byte == b'/');
+            let mut names = names.iter();
+            loop {
+                match (names.next(), parts.next()) {
+                    (None, _) => return true,
+                    (Some(_), None) => return is_directory,
+                    (Some(name), Some(part)) if name.matches(part) => {}
+                    _ => return false,
+                }
+            }
+        };
+        self.0.is_empty() || self.0.iter().any(leads_to)
+    }
+}
+
+impl NamePattern {
+    fn new(typed: &[u8]) -> Result<Self> {
+        let literal = || Ok(Self::Literal(typed.to_vec()));
+        if !typed.iter().any(|byte| b"*?[\\".contains(byte)) {
+            return literal();
+        }
+        let is_extended = |two: &[u8]| matches!(two, [b'?' | b'*' | b'+' | b'@' | b'!', b'(']);
+        if typed.windows(2).any(is_extended) {
+            let what = "extended patterns are not supported; give one path for each alternative";
+            return Err(Error::unsupported(what).path(OsStr::from_bytes(typed)));
+        }
+        // braces are nothing special in fnmatch
+        let mut escaped = Vec::with_capacity(typed.len());
+        for &byte in typed {
+            if b"{}".contains(&byte) && escaped.last() != Some(&b'\\') {
+                escaped.push(b'\\');
+            }
+            escaped.push(byte);
+        }
+        let text = OsString::from_vec(escaped).into_string();
+        let text = text.map_err(|text| Error::invalid("a pattern has to be UTF-8").path(text))?;
+        // what is no pattern, as a bracket that nothing closes, stands for itself
+        let Ok(glob) = GlobBuilder::new(&text).backslash_escape(true).build() else {
+            return literal();
+        };
+        Ok(Self::Pattern {
+            of: glob.compile_matcher(),
+            has_dot: text.trim_start_matches('\\').starts_with('.'),
+        })
+    }
+
+    fn matches(&self, name: &[u8]) -> bool {
+        match self {
+            Self::Literal(literal) => literal == name,
+            Self::Pattern { of, has_dot } => {
+                let is_shown = *has_dot || !name.starts_with(b".");
+                is_shown && of.is_match_candidate(&Candidate::from_bytes(name))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds(paths: &[&str], path: &str, is_directory: bool) -> bool {
+        let paths: Vec<_> = paths.iter().map(OsString::from).collect();
+        Wanted::new(&paths)
+            .unwrap()
+            .holds(path.as_bytes(), is_directory)
+    }
+
+    #[test]
+    fn names_match_as_in_fnmatch() {
+        for (pattern, name, expected) in [
+            ("a*", "a", true),
+            ("a*", "ba", false),
+            ("*", ".a", false),
+            (".*", ".a", true),
+            ("\\.a*", ".ab", true),
+            ("a[b-d]", "ac", true),
+            ("a[!b]", "ab", false),
+            ("a[b]", "a[b]", false),
+            ("a\\[b]", "a[b]", true),
+            ("a[b", "a[b", true),
+            ("{a,b}*", "a", false),
+            ("{a,b}*", "{a,b}c", true),
+            ("**", "a", true),
+        ] {
+            assert_eq!(holds(&[pattern], name, false), expected, "{pattern} {name}");
+        }
+        assert!(Wanted::new(&["a+(b)*".into()]).is_err());
+        assert!(Wanted::new(&[OsString::from_vec(b"\xff*".to_vec())]).is_err());
+    }
+
+    #[test]
+    fn directories_lead_to_paths_and_hold_what_was_asked_for() {
+        for (path, is_directory, expected) in [
+            ("a", true, true),
+            ("a", false, false),
+            ("a/b", false, true),
+            ("a/b/c/d", false, true),
+            ("a/c", true, false),
+            ("b", true, false),
+            ("c", false, true),
+        ] {
+            assert_eq!(
+                holds(&["/a//b/", "c"], path, is_directory),
+                expected,
+                "{path}"
+            );
+        }
+        assert!(holds(&[], "a", false) && holds(&["/"], "a/b", false));
+        assert!(!holds(&["./a"], "a", true));
+    }
+}
