@@ -10,7 +10,7 @@ use clap::Command;
 const COMMON: [&str; 5] = ["exclude", "include", "all_root", "purpose", "base"];
 
 /// General flags that the short help leaves out.
-const RARE: [&str; 15] = [
+const RARE: [&str; 16] = [
     "metadata_compression",
     "header",
     "jobs",
@@ -26,6 +26,7 @@ const RARE: [&str; 15] = [
     "categories",
     "cache_size",
     "no_sparse",
+    "new_parity",
 ];
 
 /// Examples in the short help.

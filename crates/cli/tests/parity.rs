@@ -191,6 +191,59 @@ fn parity_that_a_damaged_image_needs_is_not_replaced() {
     }
 }
 
+#[test]
+fn parity_is_written_with_an_image() {
+    let work = scratch();
+    let dir = work.path();
+    fs::create_dir(dir.join("tree")).unwrap();
+    fs::write(dir.join("tree/noise"), noise(8, 100_000)).unwrap();
+    let (image, parity) = (dir.join("image"), dir.join("image.parity"));
+    let path = image.to_str().unwrap();
+    let tree = dir.join("tree");
+    let tree = tree.to_str().unwrap();
+    // in all commands that write images, of several formats
+    let commands = [
+        &["build", tree, "-f", "dwarfs"][..],
+        &["recompress", path, "-l1"],
+        &["recompress", path, "--rebuild", "-l2"],
+        &["convert", path, "-f", "squashfs"],
+        &["merge", "--overlay", path, path, "-f", "erofs"],
+    ];
+    for command in commands {
+        let flags = ["-o", path, "--force", "--parity", "20"];
+        let output = run(command.iter().chain(&flags));
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(words.contains("of parity"), "{words}");
+        assert!(!words.contains("former image"), "{words}");
+        run(["check", "-q", "--parity", path]);
+        let sound = fs::read(&image).unwrap();
+        assert!(fs::read(&parity).unwrap().len() > sound.len() / 5);
+        let mut bytes = sound.clone();
+        bytes[40_000..55_000].fill(0);
+        fs::write(&image, &bytes).unwrap();
+        // not all formats have checksums that tell this from a newer image
+        run(["repair", "-q", "--force", path]);
+        assert!(fs::read(&image).unwrap() == sound, "{command:?}");
+    }
+    // what would prevent it is found before an image is written
+    fs::remove_file(&image).unwrap();
+    let refused = |flags: &[&str], word: &str| {
+        let output = try_run(["build", tree, "--parity", "5"].iter().chain(flags));
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        assert!(words.contains(word), "{words}");
+        assert!(!image.exists());
+    };
+    refused(&["-o", path], "the parity exists");
+    refused(&["-o", "-", "-q"], "in a file");
+    refused(&["-o", "/dev/null", "-q"], "regular file");
+    refused(&["-o", path, "--force", "--parity", "0"], "--parity");
+    let source = fs::read(&parity).unwrap();
+    let path_of_parity = parity.to_str().unwrap();
+    refused(&[path_of_parity, "-o", path, "--force"], "source");
+    assert!(fs::read(&parity).unwrap() == source);
+}
+
 /// An image of a file of noise in a directory of its own, its bytes, and its parity, written.
 fn protected(dir: &Path) -> (PathBuf, Vec<u8>, PathBuf) {
     fs::create_dir_all(dir.join("tree")).unwrap();

@@ -108,8 +108,9 @@ pub struct MetadataArgs {
     #[arg(long)]
     with_digest: bool,
 
-    /// Store the metadata twice: the copy is used where the first is damaged (DwarFS). `recompress`
-    /// keeps the copy, unless with --rebuild.
+    /// Store the metadata twice (DwarFS).
+    ///
+    /// The copy is used where the first is damaged. `recompress` keeps it, unless with --rebuild.
     #[arg(long)]
     metadata_copy: bool,
 

@@ -8,6 +8,7 @@ pub mod extract;
 pub mod filter;
 pub mod input;
 pub mod pack;
+pub mod parity;
 #[cfg(feature = "remote")]
 pub mod remote;
 #[cfg(not(feature = "remote"))]

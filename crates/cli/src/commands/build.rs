@@ -58,6 +58,8 @@ Examples:
       Add files that the source does not have.
   sinter build DIR -o dir.erofs --file-contexts file_contexts
       Set SELinux labels.
+  sinter build DIR -o dir.dwarfs --parity 5
+      Also write dir.dwarfs.parity, from which `sinter repair` mends damage.
   sinter build DIR -o dir.dwarfs --report dir.html
       Write a page about what takes up space, and how long it took.
   SOURCE_DATE_EPOCH=1700000000 sinter build DIR -o dir.dwarfs --all-root

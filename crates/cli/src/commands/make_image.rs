@@ -12,6 +12,7 @@ use super::parity;
 use crate::args::attributes::{AttributeArgs, MetadataArgs, TimestampArgs};
 use crate::args::filter::FilterArgs;
 use crate::args::pack::{PackArgs, TargetArgs};
+use crate::args::parity::ParityArgs;
 use crate::args::report::ReportArgs;
 use crate::args::run::{JobsArgs, StageTimingArgs, VerbosityArgs};
 use crate::build_report;
@@ -23,6 +24,9 @@ use crate::text;
 pub struct MakeImageArgs {
     #[command(flatten)]
     target: TargetArgs,
+
+    #[command(flatten)]
+    parity: ParityArgs,
 
     #[command(flatten)]
     pack: PackArgs,
@@ -73,6 +77,9 @@ impl MakeImageArgs {
         if prints_digest {
             check_digest_output(&request, verbosity)?;
         }
+        let protecting = self
+            .parity
+            .begin(&request.destination, request.input.paths())?;
         let reporting = self.report.begin(&request)?;
         let display = Display::start(verbosity.show());
         let report = sinterfs::build::build(&request, display.observer())?;
@@ -80,7 +87,10 @@ impl MakeImageArgs {
             text::print(&format!("{}\n", hex(&objects.digest)))?;
         }
         let (code, timings) = build_report::tell(&report, verbosity, verbose, display)?;
-        tell_former_parity(&request.destination, verbosity);
+        match protecting {
+            Some(pending) => pending.write(request.threads, verbosity)?,
+            None => tell_former_parity(&request.destination, verbosity),
+        }
         reporting.map_or(Ok(()), |reporting| reporting.write(&timings))?;
         Ok(code)
     }

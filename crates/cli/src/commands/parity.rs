@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use sinterfs::{Error, Result};
 
 use super::digest::is_same;
+use crate::args::parity::{percentage, tell_written};
 use crate::args::run::{JobsArgs, VerbosityArgs};
 use crate::messages;
 use crate::progress::Display;
-use crate::size::human;
 use crate::text;
 
 /// Write parity of an image, from which `sinter repair` restores it after damage.
@@ -18,6 +18,8 @@ use crate::text;
 Examples:
   sinter parity image.dwarfs
       Write image.dwarfs.parity, of 5 % of the size of the image.
+  sinter build DIR -o image.dwarfs --parity 5
+      Write an image and its parity.
   sinter parity image.squashfs --percent 20 -o /other/disk/image.parity
       Restore up to a fifth of the image, from a file on another disk.
   sinter check --parity image.dwarfs
@@ -50,10 +52,6 @@ pub struct Args {
 
     #[command(flatten)]
     verbosity: VerbosityArgs,
-}
-
-fn percentage() -> clap::builder::RangedI64ValueParser<u8> {
-    clap::value_parser!(u8).range(1..=100)
 }
 
 /// Prints that the parity beside an image that was written anew is that of the former image.
@@ -90,8 +88,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let json = serde_json::json!({ "percent": args.percent, "bytes": bytes });
         text::print(&format!("{json:#}\n"))?;
     } else if !args.verbosity.quiet {
-        let name = text::name(output.as_os_str().as_encoded_bytes());
-        messages::line(format_args!("{name}: {} of parity", human(bytes)));
+        tell_written(&output, bytes);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -12,6 +12,7 @@ use super::make_image;
 use crate::args::attributes::{self, AttributeArgs, MetadataArgs};
 use crate::args::input::ImageArgs;
 use crate::args::pack::{self, LayoutArgs, TargetArgs};
+use crate::args::parity::ParityArgs;
 use crate::args::run::{JobsArgs, StageTimingArgs, VerbosityArgs};
 use crate::build_report;
 use crate::progress::Display;
@@ -55,6 +56,9 @@ pub struct Args {
 
     #[command(flatten)]
     target: TargetArgs,
+
+    #[command(flatten)]
+    parity: ParityArgs,
 
     /// The compression level, 0 (none) to 9 (smallest); it does not change the block size.
     #[arg(short, long, default_value_t = 7, value_parser = clap::value_parser!(u8).range(0..=9))]
@@ -136,13 +140,22 @@ enum Only {
 /// Recompresses.
 pub fn run(args: Args) -> Result<ExitCode> {
     let (verbosity, verbose) = (args.verbosity, args.timing.verbose);
+    let parity = args.parity;
     let request = request(args)?;
+    let destination = &request.build.destination;
+    let protecting = parity.begin(destination, [request.image.as_path()])?;
     let display = Display::start(verbosity.show());
     let report = sinterfs::build::recompress(&request, display.observer())?;
-    let tell = || make_image::tell_former_parity(&request.build.destination, verbosity);
+    let finish = || match protecting {
+        Some(pending) => pending.write(request.build.threads, verbosity),
+        None => {
+            make_image::tell_former_parity(destination, verbosity);
+            Ok(())
+        }
+    };
     if let Some(built) = &report.rebuilt {
-        tell();
-        return build_report::tell(built, verbosity, verbose, display).map(|(code, _)| code);
+        let (code, _) = build_report::tell(built, verbosity, verbose, display)?;
+        return finish().map(|()| code);
     }
     let timings = display.observer().timings();
     let seconds = timings.wall.as_secs_f64();
@@ -160,8 +173,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
             messages::write(&summary(&report, seconds));
         }
     }
-    tell();
-    Ok(ExitCode::SUCCESS)
+    finish().map(|()| ExitCode::SUCCESS)
 }
 
 fn request(args: Args) -> Result<RecompressRequest> {
