@@ -9,7 +9,7 @@ use std::sync::Arc;
 #[cfg(feature = "write")]
 use sinterfs_block::SequentialReader;
 use sinterfs_block::{FileSource, ReadAt};
-#[cfg(feature = "write")]
+#[cfg(any(feature = "write", not(feature = "remote")))]
 use sinterfs_model::Error;
 use sinterfs_model::Result;
 
