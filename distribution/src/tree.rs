@@ -24,11 +24,12 @@ const HELPERS: [&str; 2] = ["mount.sinter", "mount.fuse.sinter"];
 
 /// Names of other programs whose options the program takes. They are in a directory of their own,
 /// so that they neither collide with the packages of those programs nor hide them.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 18] = [
     "dwarfs",
     "dwarfsextract",
     "erofsfuse",
     "genisoimage",
+    "gensquashfs",
     "mkdwarfs",
     "mkfs.cramfs",
     "mkfs.erofs",
@@ -37,7 +38,9 @@ const NAMES: [&str; 15] = [
     "mount.dwarfs",
     "sqfs2tar",
     "sqfscat",
+    "sqfstar",
     "squashfuse",
+    "tar2sqfs",
     "unsquashfs",
     "xorrisofs",
 ];

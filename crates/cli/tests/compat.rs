@@ -409,6 +409,125 @@ fn listings_are_those_of_unsquashfs() {
     }
 }
 
+/// Makes a tree, and archives of it with and without its root.
+const ARCHIVED: &str = "mkdir -p t/d/sub/x t/e; echo a >t/d/sub/f; echo b >'t/d/a*b'; \
+    echo c >t/d/axb; ln t/d/sub/f t/d/g; ln -s f t/d/l; seq 60000 >t/e/big; chmod 750 t; \
+    chmod 4711 t/d/axb; find t -exec touch -h -d '2020-02-29 23:59:58Z' {} +; \
+    tar --format=ustar --sort=name -C t -cf rooted.tar .; \
+    tar --format=ustar --sort=name -C t -cf listed.tar d e";
+
+/// Makes one image by the real tool and one by ours, and compares listings, files and flags.
+fn same_image(work: &Path, tool: &str, line: &str, flags: &[&str], but_root: bool) {
+    let ours = work.join("bin").display().to_string();
+    let _ = std::fs::create_dir(&ours);
+    let link = Path::new(&ours).join(tool);
+    let _ = std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_sinter"), link);
+    shell(work, "rm -rf real.sqfs ours.sqfs real ours");
+    shell(
+        work,
+        &format!("{tool} {}", line.replace("IMAGE", "real.sqfs")),
+    );
+    let line = line.replace("IMAGE", "ours.sqfs");
+    shell(work, &format!("PATH={ours}:$PATH {tool} {line}"));
+    let printed = |option: &str, image: &str| {
+        let mut real = Command::new("unsquashfs");
+        let output = real.current_dir(work).args([option, image]).output();
+        let output = output.expect("unsquashfs");
+        assert!(output.status.success(), "{line}: {}", words_of(&output));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let listing = |image: &str| {
+        let listed = printed("-lln", image);
+        let rows = listed.lines().skip(usize::from(but_root));
+        rows.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(listing("ours.sqfs"), listing("real.sqfs"), "{tool} {line}");
+    shell(
+        work,
+        "unsquashfs -n -q -d real real.sqfs >/dev/null; \
+         unsquashfs -n -q -d ours ours.sqfs >/dev/null; diff -r --no-dereference real ours",
+    );
+    // gensquashfs makes files of hard links
+    if tool != "gensquashfs" {
+        let links = "test $(stat -c %h ours/d/g) = $(stat -c %h real/d/g)";
+        shell(work, links);
+    }
+    let facts = |image: &str| {
+        let facts = printed("-s", image);
+        let wanted = facts.lines().filter(|fact| {
+            let fact = fact.trim();
+            flags.iter().any(|flag| fact.contains(flag))
+        });
+        wanted.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(facts("ours.sqfs"), facts("real.sqfs"), "{tool} {line}");
+}
+
+#[test]
+fn archives_and_directories_are_packed_as_by_tools_of_squashfs() {
+    let tools = ["sqfstar", "tar2sqfs", "gensquashfs", "unsquashfs"];
+    if !tools.into_iter().all(has) {
+        return;
+    }
+    let work = scratch();
+    let work = work.path();
+    shell(work, ARCHIVED);
+    let flags = &["Compression", "Block size", "exportable", "Always-use"];
+    // with -T the real ones do not use fragments for tails, but have the flag
+    let told = |line: &str| match line.contains("-T") {
+        true => &flags[..3],
+        false => flags,
+    };
+    for (line, but_root) in [
+        ("-quiet -no-progress IMAGE <listed.tar", true),
+        ("-quiet -no-progress IMAGE 'd/a*b' e/ <listed.tar", true),
+        (
+            "-quiet -no-progress IMAGE '... f' 'd/a\\*b' <listed.tar",
+            true,
+        ),
+        (
+            "-quiet -no-progress -comp zstd -b 64K -exports -root-mode 711 -root-time 7 \
+             -root-uid 3 -root-gid 4 -force-uid 5 -force-gid 6 IMAGE <rooted.tar",
+            true,
+        ),
+        (
+            "-quiet -no-progress -all-time 1000 -nopad IMAGE <listed.tar",
+            true,
+        ),
+    ] {
+        same_image(work, "sqfstar", line, flags, but_root);
+    }
+    for line in [
+        "-q IMAGE <rooted.tar",
+        "-q -c gzip -X level=3 -b 65536 -e -T IMAGE <rooted.tar",
+        "-q -k --compressor=zstd IMAGE <listed.tar",
+        "-q -c zstd -X level=3 -j 2 --no-xattr IMAGE <rooted.tar",
+    ] {
+        same_image(work, "tar2sqfs", line, told(line), false);
+    }
+    for line in [
+        "-q -D t IMAGE",
+        "-q -k -D t -c gzip -u 3 -g 4 -e IMAGE",
+        "-q -x -k --pack-dir t --all-root -o -T IMAGE",
+    ] {
+        same_image(work, "gensquashfs", line, told(line), false);
+    }
+    // an image that exists stays
+    for (tool, line) in [
+        ("sqfstar", "ours.sqfs"),
+        ("tar2sqfs", "-q ours.sqfs"),
+        ("gensquashfs", "-q -D t ours.sqfs"),
+        ("sqfstar", "new.sqfs ./e"),
+        ("tar2sqfs", "-q -B 1024 new.sqfs"),
+        ("tar2sqfs", "-q -c zstd -X dictsize=8192 new.sqfs"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let refused = called(work, tool, &words);
+        assert!(!refused.status.success(), "{tool} {line}");
+        assert!(!work.join("new.sqfs").exists());
+    }
+}
+
 #[test]
 fn readers_under_their_names() {
     let work = scratch();

@@ -254,7 +254,7 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     Ok(words)
 }
 
-fn compression(parsed: &Parsed) -> Result<String> {
+pub(super) fn compression(parsed: &Parsed) -> Result<String> {
     let codec = parsed.text("-comp")?.unwrap_or("gzip");
     let level = parsed.text("-Xcompression-level")?;
     let only = |spelled: &str, of: &str| {
@@ -297,7 +297,7 @@ fn compression(parsed: &Parsed) -> Result<String> {
     }
 }
 
-fn owners(parsed: &mut Parsed) -> Result<()> {
+pub(super) fn owners(parsed: &mut Parsed) -> Result<()> {
     for (theirs, ours) in [
         ("-force-uid", "--set-owner"),
         ("-force-gid", "--set-group"),
@@ -312,7 +312,7 @@ fn owners(parsed: &mut Parsed) -> Result<()> {
     Ok(())
 }
 
-fn times(parsed: &mut Parsed) -> Result<()> {
+pub(super) fn times(parsed: &mut Parsed) -> Result<()> {
     let time = |theirs: &'static str| -> Result<Option<String>> {
         let text = parsed.text(theirs)?;
         let time = text.map(|text| values::time(parsed.typed(theirs), text).map(str::to_owned));
@@ -368,12 +368,7 @@ fn excludes(parsed: &mut Parsed, source: &Path) -> Result<()> {
         .map(|path| path.as_bytes().to_vec())
         .collect();
     for file in parsed.values("-ef") {
-        let text = std::fs::read(file);
-        let text = text.map_err(|error| Error::io("cannot read", error).path(file))?;
-        let lines = text.split(|&byte| byte == b'\n');
-        let lines = lines.map(<[u8]>::trim_ascii_start);
-        let named = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
-        paths.extend(named.map(<[u8]>::to_vec));
+        paths.extend(values::lines_of(Path::new(file))?);
     }
     let globs = parsed.is_given("-wildcards");
     for path in paths {
@@ -383,7 +378,7 @@ fn excludes(parsed: &mut Parsed, source: &Path) -> Result<()> {
     Ok(())
 }
 
-fn exclude(path: &[u8], source: &Path, globs: bool) -> Result<Vec<u8>> {
+pub(super) fn exclude(path: &[u8], source: &Path, globs: bool) -> Result<Vec<u8>> {
     let is_path_of_system = [&b"/"[..], b"./", b"../"]
         .iter()
         .any(|start| path.starts_with(start));

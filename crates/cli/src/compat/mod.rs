@@ -14,6 +14,8 @@ mod mounts;
 mod parse;
 mod parsed;
 mod readers;
+mod sqfstar;
+mod squashfs_ng;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -50,8 +52,11 @@ pub struct Translated {
     typed: Vec<Typed>,
 }
 
-const TOOLS: [&Tool; 17] = [
+const TOOLS: [&Tool; 20] = [
     &mksquashfs::TOOL,
+    &sqfstar::TOOL,
+    &squashfs_ng::TAR2SQFS,
+    &squashfs_ng::GENSQUASHFS,
     &mkfs_erofs::TOOL,
     &mkfs_cramfs::TOOL,
     &mkisofs::MKISOFS,

@@ -75,6 +75,16 @@ pub(super) fn relative_to(source: &Path, path: &OsStr) -> Result<Vec<u8>> {
     })
 }
 
+/// Returns the lines of a file that are neither empty nor comments.
+pub(super) fn lines_of(file: &Path) -> Result<Vec<Vec<u8>>> {
+    let text = std::fs::read(file);
+    let text = text.map_err(|error| Error::io("cannot read", error).path(file))?;
+    let lines = text.split(|&byte| byte == b'\n');
+    let lines = lines.map(<[u8]>::trim_ascii_start);
+    let named = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+    Ok(named.map(<[u8]>::to_vec).collect())
+}
+
 /// Returns bytes as a string of the system.
 pub(super) fn os_string(bytes: Vec<u8>) -> OsString {
     OsString::from_vec(bytes)

@@ -1,0 +1,189 @@
+//! The options of sqfstar 4.5, translated to those of `sinter build -f squashfs` of an archive from
+//! standard input. What they share with mksquashfs means the same.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use sinterfs::{Error, Result};
+
+use super::mksquashfs::{compression, exclude, owners, times};
+use super::parsed::{Parsed, with_value};
+use super::table::Meaning::{Already, Combined, Refused, Same};
+use super::table::{Rule, Style, Tool, rule};
+use super::values;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "sqfstar",
+    usage: "[OPTIONS] IMAGE [EXCLUDE..] < TAR",
+    about: "\
+Packs an archive from standard input, tar or cpio, compressed or not, into a SquashFS image, as
+`sinter build - -f squashfs` does, with the defaults of sqfstar: gzip level 9 in blocks of 128 KiB,
+tails in fragments, no export table. Excluded paths are globs. The root is that of the archive. Each
+line shows the equivalent option of `sinter build`.",
+    style: Style::WordsFirst,
+    help: &["-h", "-help"],
+    version: &["-version"],
+    rules: RULES,
+    translate,
+};
+
+const RULES: &[Rule] = &[
+    rule(&["-b"], "SIZE", Combined("--block-size")),
+    rule(&["-comp"], "CODEC", Combined("--compression")),
+    rule(
+        &["-Xcompression-level"],
+        "N",
+        Combined("--compression CODEC:level=N"),
+    ),
+    rule(&["-Xhc"], "", Combined("--compression lz4hc:level=12")),
+    rule(
+        &["-Xbcj"],
+        "FILTER,..",
+        Combined("--compression xz:bcj=FILTER,.."),
+    ),
+    rule(
+        &["-Xdict-size"],
+        "SIZE",
+        Combined("--compression xz:dict=SIZE"),
+    ),
+    rule(&["-noI", "-noInodeCompression"], "", Same("--noI")),
+    rule(&["-noId", "-noIdTableCompression"], "", Same("--noId")),
+    rule(&["-noD", "-noDataCompression"], "", Same("--noD")),
+    rule(&["-noF", "-noFragmentCompression"], "", Same("--noF")),
+    rule(&["-noX", "-noXattrCompression"], "", Same("--noX")),
+    rule(&["-exports"], "", Combined("without it: --no-exports")),
+    rule(&["-no-sparse"], "", Same("--no-sparse")),
+    rule(&["-no-xattrs"], "", Same("--no-xattrs")),
+    rule(&["-xattrs"], "", Already("unless --no-xattrs")),
+    rule(&["-no-tailends"], "", Combined("without it: --tailends")),
+    rule(&["-no-fragments"], "", Combined("--no-fragments")),
+    rule(&["-no-duplicates"], "", Same("--no-duplicates")),
+    rule(&["-nopad"], "", Same("--no-pad")),
+    rule(&["-force"], "", Same("--force")),
+    rule(&["-all-root", "-root-owned"], "", Same("--all-root")),
+    rule(&["-force-uid"], "UID", Combined("--set-owner")),
+    rule(&["-force-gid"], "GID", Combined("--set-group")),
+    rule(&["-root-mode"], "MODE", Same("--root-mode")),
+    rule(&["-root-uid"], "UID", Combined("--root-uid")),
+    rule(&["-root-gid"], "GID", Combined("--root-gid")),
+    rule(&["-root-time"], "TIME", Combined("--root-time")),
+    rule(
+        &["-inode-time", "-all-time"],
+        "TIME",
+        Combined("--set-time"),
+    ),
+    rule(
+        &["-mkfs-time", "-fstime"],
+        "TIME",
+        Combined("--create-timestamp=TIME"),
+    ),
+    rule(
+        &["-reproducible"],
+        "",
+        Already("equal archives give equal images"),
+    ),
+    rule(&["-ef"], "FILE", Combined("--exclude, for each line")),
+    rule(&["-processors"], "N", Same("--jobs")),
+    rule(&["-mem"], "SIZE", Combined("--memory")),
+    rule(&["-quiet"], "", Same("--quiet")),
+    rule(&["-no-progress"], "", Same("--progress=none")),
+    rule(
+        &["-not-reproducible"],
+        "",
+        Refused("equal archives always give equal images"),
+    ),
+    rule(&["-regex"], "", Refused("patterns are globs")),
+    rule(
+        &["-no-hardlinks"],
+        "",
+        Refused("hard links are always preserved"),
+    ),
+    rule(
+        &["-exit-on-error"],
+        "",
+        Refused("`sinter build --strict` fails on errors and losses"),
+    ),
+    rule(
+        &["-info"],
+        "",
+        Refused("`sinter ls -R IMAGE` lists the image"),
+    ),
+    rule(
+        &["-progress"],
+        "",
+        Refused("progress is shown where standard error is a terminal"),
+    ),
+    rule(
+        &["-throttle", "-limit"],
+        "N",
+        Refused("-processors N limits the threads; see also nice(1) and ionice(1)"),
+    ),
+    rule(
+        &["-offset", "-o"],
+        "N",
+        Refused("`sinter build --header FILE` prepends a file to the image"),
+    ),
+    rule(
+        &["-Xwindow-size"],
+        "N",
+        Refused("gzip always has its largest window"),
+    ),
+    rule(
+        &["-Xstrategy"],
+        "X",
+        Refused("gzip has one strategy here; -Xcompression-level sets the effort"),
+    ),
+    rule(&["-Xalgorithm"], "X", Refused("lzo has one algorithm here")),
+];
+
+fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
+    let mut operands = std::mem::take(&mut parsed.operands).into_iter();
+    let image = operands.next();
+    let image = image.ok_or_else(|| Error::invalid("the image is missing"))?;
+    let compression = compression(&parsed)?;
+    parsed.push("--compression", compression);
+    let block_size = values::bytes("-b", parsed.text("-b")?.unwrap_or("128K"))?;
+    parsed.push("--block-size", block_size.to_string());
+    if let Some(memory) = parsed.text("-mem")? {
+        let memory = values::bytes("-mem", memory)?;
+        parsed.push("--memory", memory.to_string());
+    }
+    if !parsed.is_given("-exports") {
+        parsed.push_flag("--no-exports");
+    }
+    if parsed.is_given("-no-fragments") {
+        parsed.push_flag("--no-fragments");
+    } else if !parsed.is_given("-no-tailends") {
+        parsed.push_flag("--tailends");
+    }
+    owners(&mut parsed)?;
+    times(&mut parsed)?;
+    let mut paths: Vec<Vec<u8>> = operands.map(|path| path.as_bytes().to_vec()).collect();
+    for file in parsed.values("-ef") {
+        paths.extend(values::lines_of(Path::new(file))?);
+    }
+    for path in paths {
+        let pattern = excluded(&path)?;
+        parsed.push("--exclude", values::os_string(pattern));
+    }
+    let mut words: Vec<OsString> = vec!["build".into(), "--format=squashfs".into()];
+    words.append(&mut parsed.translated);
+    words.extend([with_value("--output", &image), "--".into(), "-".into()]);
+    Ok(words)
+}
+
+/// Translates an excluded path, a pattern that starts at the root of the archive.
+fn excluded(path: &[u8]) -> Result<Vec<u8>> {
+    if [&b"/"[..], b"./", b"../"]
+        .iter()
+        .any(|start| path.starts_with(start))
+    {
+        let path = String::from_utf8_lossy(path);
+        let what = format!("{path}: excluded paths start with a name in the root of the archive");
+        return Err(Error::invalid(what));
+    }
+    let end = path.iter().rposition(|&byte| byte != b'/');
+    let path = path.get(..=end.unwrap_or(0)).unwrap_or(path);
+    exclude(path, Path::new(""), true)
+}
