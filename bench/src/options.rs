@@ -76,7 +76,7 @@ usage: cargo xtask bench [compare] [SET...] [OPTIONS]   builds, extractions and 
        cargo xtask bench ablate [SET...]    the stages of our pipeline switched off in turn
        cargo xtask bench scale SET...       cost against input size: growing parts of all SETs
        cargo xtask bench erofs [SET...]     sizes and reads of EROFS by the kernel; needs root
-       cargo xtask bench mounts [SET...]    one image by every driver that mounts it; needs root
+       cargo xtask bench mounts [SET...]    default images in their own drivers; needs root
        cargo xtask bench render [SET...]    measures nothing: shows earlier results (of the SETs)
        cargo xtask bench micro [ARGS]       our own micro-benchmarks; ARGS go to them
 

@@ -1,4 +1,4 @@
-//! One DwarFS image by every driver that mounts it, beside the kernel's own formats of the same
+//! The default image of each tool in its own driver, beside the kernel's own formats of the same
 //! tree.
 //!
 //! **Invariant:** all drivers take turns at each workload, each on a new mount and cold; their
@@ -35,7 +35,7 @@ impl Case for Mounts {
     }
 
     fn title(&self) -> &'static str {
-        "One image by every driver that mounts it"
+        "The default image of each tool in its own driver"
     }
 
     fn usual_sets(&self) -> &'static [&'static str] {

@@ -1,4 +1,4 @@
-//! The drivers that mount: images of a tree in three formats, and all that serve them.
+//! The drivers that mount: images of a tree as each tool makes them by default, and what serves them.
 
 use std::path::{Path, PathBuf};
 
@@ -10,12 +10,18 @@ use crate::tools::command::{fill, quoted};
 use crate::tools::ours::SINTER;
 
 /// The images of a set; `driver` is the name of the file, too.
-pub const IMAGES: [Recipe<'static>; 3] = [
+pub const IMAGES: [Recipe<'static>; 4] = [
     Recipe {
-        name: "DwarFS, default level",
+        name: "DwarFS of sinter, default level",
         driver: "dwarfs",
         tool: SINTER,
         command: "sinter build -q --force {dir} -o {image}",
+    },
+    Recipe {
+        name: "DwarFS of mkdwarfs, default level",
+        driver: "mkdwarfs",
+        tool: "mkdwarfs",
+        command: "mkdwarfs --log-level=error --no-progress --force -i {dir} -o {image}",
     },
     Recipe {
         name: "SquashFS zstd 128K",
@@ -36,8 +42,8 @@ pub const IMAGES: [Recipe<'static>; 3] = [
 pub struct Driver {
     /// Its name in tables.
     pub name: &'static str,
-    /// The format of its image.
-    pub format: &'static str,
+    /// The file of its image, by the name of its recipe's driver.
+    pub image: &'static str,
     /// The command that mounts and stays in the foreground; none for the kernel alone.
     pub command: Option<&'static str>,
 }
@@ -46,32 +52,32 @@ pub struct Driver {
 pub const DRIVERS: [Driver; 6] = [
     Driver {
         name: "sinter, kernel",
-        format: "dwarfs",
+        image: "dwarfs",
         command: Some("sinter mount --kernel --foreground {image} {mountpoint}"),
     },
     Driver {
         name: "sinter, FUSE",
-        format: "dwarfs",
+        image: "dwarfs",
         command: Some("sinter mount --fuse --foreground {image} {mountpoint}"),
     },
     Driver {
         name: "dwarfs",
-        format: "dwarfs",
+        image: "mkdwarfs",
         command: Some("dwarfs {image} {mountpoint} -f"),
     },
     Driver {
         name: "dwarfs 1g,4w",
-        format: "dwarfs",
+        image: "mkdwarfs",
         command: Some("dwarfs {image} {mountpoint} -f -o cachesize=1g,workers=4"),
     },
     Driver {
         name: "SquashFS",
-        format: "squashfs",
+        image: "squashfs",
         command: None,
     },
     Driver {
         name: "EROFS",
-        format: "erofs",
+        image: "erofs",
         command: None,
     },
 ];
@@ -100,7 +106,7 @@ impl Driver {
     /// Finds its image among those of `IMAGES`.
     pub fn image<'a>(&self, images: &'a [Option<PathBuf>]) -> Option<&'a PathBuf> {
         let mut all = IMAGES.iter().zip(images);
-        let (_, image) = all.find(|(recipe, _)| recipe.driver == self.format)?;
+        let (_, image) = all.find(|(recipe, _)| recipe.driver == self.image)?;
         image.as_ref()
     }
 
@@ -124,7 +130,7 @@ impl Driver {
                 let mounted = Mounted::start(&bench.shell(), &command, &at, Path::new("."));
                 Served::Daemon(mounted.map_err(|why| format!("{}: {why}", self.name))?.0)
             }
-            None => Served::Kernel(Mount::image(self.format, image, &at)?),
+            None => Served::Kernel(Mount::image(self.image, image, &at)?),
         };
         drop_caches().map(|()| served)
     }

@@ -25,12 +25,23 @@ const UNIT: usize = 128 << 10;
 /// Bytes of the largest file that are read in order.
 const LARGE: u64 = 200 << 20;
 
+/// Programs that are started, by the end of their path, with arguments that make them read some of
+/// their own files.
+const PROGRAMS: [(&str, &str); 3] = [
+    ("bin/perl", "-e 'use strict; use POSIX; use File::Find; 1'"),
+    (
+        "bin/python3",
+        "-c 'import json, email.mime.text, http.client'",
+    ),
+    ("bin/go", "version"),
+];
+
 /// What workloads need of a set.
 pub struct WorkloadFiles {
     pub files: Vec<File>,
     largest: File,
-    /// The programs `perl` in it that run here.
-    programs: Vec<PathBuf>,
+    /// Commands of interpreters and compilers in it that run here: a path and arguments.
+    programs: Vec<(PathBuf, &'static str)>,
 }
 
 /// What is done with a mount.
@@ -68,23 +79,23 @@ impl WorkloadFiles {
         let files = set.files.clone();
         let largest = files.iter().max_by_key(|file| file.size);
         let largest = largest.ok_or_else(|| format!("{}: no files", set.name))?;
-        let programs = files.iter().map(|file| &file.path);
-        let programs = programs.filter(|path| path.ends_with("bin/perl"));
+        let known = |file: &File| {
+            let mut known = PROGRAMS.iter();
+            let (_, args) = known.find(|(end, _)| file.path.ends_with(end))?;
+            runs(&set.dir.join(&file.path), args).then(|| (file.path.clone(), *args))
+        };
         Ok(Self {
             largest: largest.clone(),
-            programs: programs
-                .filter(|path| runs(&set.dir.join(path)))
-                .cloned()
-                .collect(),
+            programs: files.iter().filter_map(known).collect(),
             files,
         })
     }
 }
 
-fn runs(program: &Path) -> bool {
+fn runs(program: &Path, args: &str) -> bool {
     let may = fs::metadata(program).is_ok_and(|status| status.permissions().mode() & 0o100 != 0);
-    let mut command = Command::new(program);
-    command.args(["-e", "1"]);
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("{} {args}", quoted(program)));
     command.stdout(Stdio::null()).stderr(Stdio::null());
     may && command.status().is_ok_and(|status| status.success())
 }
@@ -100,7 +111,7 @@ impl Workload {
             Self::Random => "4 KiB at random in the largest file".into(),
             Self::Sequential => "1 MiB in turn in the largest file".into(),
             Self::Search => "grep -r".into(),
-            Self::Programs => "programs of perl".into(),
+            Self::Programs => "start of programs".into(),
         }
     }
 
@@ -138,9 +149,9 @@ impl Workload {
 }
 
 fn programs(at: &Path, tree: &WorkloadFiles) -> String {
-    let run = |program: &PathBuf| {
+    let run = |(program, args): &(PathBuf, &str)| {
         let program = quoted(&at.join(program));
-        format!("{program} -e 'use strict; use POSIX; use File::Find; 1' 2>/dev/null || true\n")
+        format!("{program} {args} >/dev/null 2>&1 || true\n")
     };
     tree.programs.iter().map(run).collect()
 }
