@@ -1,11 +1,11 @@
-//! The one asynchronous runtime of the process, made for the first remote image.
+//! The one asynchronous runtime of a process, made for the first remote image.
 //!
 //! **Invariant:** callers wait on a channel or a condition variable, never inside the runtime, so
 //! that reading threads and those of the runtime cannot wait for each other.
 
 use std::future::Future;
-use std::sync::OnceLock;
 use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError};
 
 use sinterfs_model::{Error, Result};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -13,25 +13,36 @@ use tokio::runtime::{Builder, Handle, Runtime};
 /// Threads that move bytes between sockets and memory.
 const THREADS: usize = 2;
 
+/// The runtime, and the process that it belongs to.
+static CURRENT: Mutex<Option<(u32, &Runtime)>> = Mutex::new(None);
+
 /// Returns the runtime's handle; `Io` if its threads cannot be started.
+///
+/// A child of a fork has none of the threads of its parent, and gets a runtime of its own. The
+/// mutex is held for a moment only, so that it is most likely free in a child.
 pub(crate) fn handle() -> Result<&'static Handle> {
-    static RUNTIME: OnceLock<std::io::Result<Runtime>> = OnceLock::new();
-    let runtime = RUNTIME.get_or_init(|| {
-        // fails only if a provider is already installed, which will do
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        Builder::new_multi_thread()
-            .worker_threads(THREADS)
-            .thread_name("sinterfs-remote")
-            .enable_all()
-            .build()
-    });
-    match runtime {
-        Ok(runtime) => Ok(runtime.handle()),
-        Err(error) => {
-            let copy = std::io::Error::new(error.kind(), error.to_string());
-            Err(Error::io("cannot start the threads of the network", copy))
-        }
+    let process = std::process::id();
+    let current = || CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let own = |(owner, runtime): (u32, &'static Runtime)| (owner == process).then_some(runtime);
+    if let Some(runtime) = current().and_then(own) {
+        return Ok(runtime.handle());
     }
+    // fails only if a provider is already installed, which will do
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let made = Builder::new_multi_thread()
+        .worker_threads(THREADS)
+        .thread_name("sinterfs-remote")
+        .enable_all()
+        .build()
+        .map_err(|error| Error::io("cannot start the threads of the network", error))?;
+    let mut current = current();
+    if let Some(runtime) = current.and_then(own) {
+        return Ok(runtime.handle());
+    }
+    // that of a parent is never dropped: its threads are not here
+    let made: &'static Runtime = Box::leak(Box::new(made));
+    *current = Some((process, made));
+    Ok(made.handle())
 }
 
 /// Runs work in the runtime, and returns where its result arrives.
