@@ -1,7 +1,7 @@
 //! Images where they lie: on web servers and in object stores, read by position.
 //!
 //! In: a URL (`http:`, `https:`, `s3:`, `gs:`, `az:`, `oci:`). Out: a `ReadAt` over the object's
-//! bytes.
+//! bytes; new objects in stores and registries.
 //! **Invariant:** all bytes are of one version of the object: the first answer pins its length and
 //! entity tag, every later one must have the same, and a changed object is an error (`Stale`).
 //! Threads of the asynchronous runtime are in here alone: no caller sees a future.
@@ -31,6 +31,7 @@ mod fetch;
 mod flight;
 mod in_registry;
 mod leaves;
+mod object_upload;
 mod objects;
 mod open;
 mod options;
@@ -45,6 +46,7 @@ mod shared;
 
 pub use address::Address;
 pub use in_registry::{ImageLayer, layers};
+pub use object_upload::Upload;
 pub use options::RemoteOptions;
 pub use registry::{PushedImage, push};
 pub use remote::Remote;

@@ -65,7 +65,16 @@ impl Object {
     pub(crate) fn new(address: &Address, stall: Duration) -> Result<Self> {
         // the client of TLS takes the cryptography that the runtime chooses
         runtime::handle()?;
-        let (store, path) = store(address, stall).map_err(|error| {
+        let timeouts = Timeouts {
+            connect: stall,
+            request: None,
+            // requests are made again by who knows what they are for
+            retry: RetryConfig {
+                max_retries: 0,
+                ..RetryConfig::default()
+            },
+        };
+        let (store, path) = store(address, &timeouts).map_err(|error| {
             let what = without_queries(&error.to_string());
             Error::invalid(format!("cannot use {}: {what}", address.host()))
         })?;
@@ -145,21 +154,34 @@ pub(crate) fn is_strong(etag: &str) -> bool {
     !etag.starts_with("W/")
 }
 
-fn store(address: &Address, stall: Duration) -> object_store::Result<(Box<dyn ObjectStore>, Path)> {
+/// How long requests may take.
+#[derive(Debug, Clone)]
+pub(crate) struct Timeouts {
+    pub(crate) connect: Duration,
+    /// Of one request with its body; `None` leaves that to the caller.
+    pub(crate) request: Option<Duration>,
+    pub(crate) retry: RetryConfig,
+}
+
+/// Returns the client of the store that an object is in, and the object's name there.
+pub(crate) fn store(
+    address: &Address,
+    timeouts: &Timeouts,
+) -> object_store::Result<(Box<dyn ObjectStore>, Path)> {
     let (bucket, key) = address.bucket_and_key();
-    let never = RetryConfig {
-        max_retries: 0,
-        ..RetryConfig::default()
-    };
+    let retry = timeouts.retry.clone();
     let client = |allow_http: bool| {
-        ClientOptions::new()
+        let client = ClientOptions::new()
             .with_user_agent(HeaderValue::from_static(concat!(
                 "sinterfs/",
                 env!("CARGO_PKG_VERSION")
             )))
             .with_allow_http(allow_http)
-            .with_connect_timeout(stall)
-            .with_timeout_disabled()
+            .with_connect_timeout(timeouts.connect);
+        match timeouts.request {
+            Some(timeout) => client.with_timeout(timeout),
+            None => client.with_timeout_disabled(),
+        }
     };
     let in_bucket = || Path::from_url_path(key);
     Ok(match address.scheme {
@@ -167,7 +189,7 @@ fn store(address: &Address, stall: Duration) -> object_store::Result<(Box<dyn Ob
             let store = HttpBuilder::new()
                 .with_url(&address.url)
                 .with_client_options(client(address.scheme == Scheme::Http))
-                .with_retry(never)
+                .with_retry(retry)
                 .with_http_connector(Connector)
                 .build()?;
             (Box::new(store), Path::default())
@@ -177,7 +199,7 @@ fn store(address: &Address, stall: Duration) -> object_store::Result<(Box<dyn Ob
             let store = AmazonS3Builder::from_env()
                 .with_bucket_name(bucket)
                 .with_client_options(client(is_plain(&plain)))
-                .with_retry(never)
+                .with_retry(retry)
                 .with_http_connector(Connector)
                 .build()?;
             (Box::new(store), in_bucket()?)
@@ -186,7 +208,7 @@ fn store(address: &Address, stall: Duration) -> object_store::Result<(Box<dyn Ob
             let store = GoogleCloudStorageBuilder::from_env()
                 .with_bucket_name(bucket)
                 .with_client_options(client(is_plain(&["GOOGLE_BASE_URL"])))
-                .with_retry(never)
+                .with_retry(retry)
                 .with_http_connector(Connector)
                 .build()?;
             (Box::new(store), in_bucket()?)
@@ -205,7 +227,7 @@ fn store(address: &Address, stall: Duration) -> object_store::Result<(Box<dyn Ob
                     "AZURE_STORAGE_ENDPOINT",
                     "AZURE_ENDPOINT",
                 ])))
-                .with_retry(never)
+                .with_retry(retry)
                 .with_http_connector(Connector)
                 .build()?;
             (Box::new(store), in_bucket()?)

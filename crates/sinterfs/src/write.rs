@@ -28,3 +28,4 @@ pub mod request;
 pub(crate) mod resolve;
 pub mod reuse;
 pub(crate) mod times;
+pub(crate) mod upload;

@@ -18,7 +18,8 @@ use crate::size::parse as size;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = crate::args::GENERAL)]
 pub struct TargetArgs {
-    /// The image to write; `-` is standard output.
+    /// The image to write: a file, an object of a store (s3://, gs://, az://), or `-` for standard
+    /// output.
     #[arg(short, long, value_name = "IMAGE")]
     output: PathBuf,
 
@@ -32,10 +33,7 @@ impl TargetArgs {
     /// image to a terminal.
     pub fn destination(self, verbosity: VerbosityArgs) -> Result<Destination> {
         if self.output.as_os_str() != "-" {
-            return Ok(Destination::File {
-                path: self.output,
-                replace: self.force,
-            });
+            return Ok(Destination::of(self.output, self.force));
         }
         if verbosity.json {
             return Err(Error::invalid("--json and -o - both use standard output"));

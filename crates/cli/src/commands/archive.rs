@@ -62,10 +62,7 @@ fn destination(args: &ExtractArgs) -> Result<Destination> {
         return Err(Error::invalid("the archive would replace its image").path(&args.image.image));
     }
     if let Some(path) = file {
-        return Ok(Destination::File {
-            path: path.to_owned(),
-            replace: args.force,
-        });
+        return Ok(Destination::of(path, args.force));
     }
     if args.verbosity.json {
         let what = "--json and the archive both use standard output; name a file with -o";

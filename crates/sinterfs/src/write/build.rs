@@ -19,17 +19,19 @@ use crate::write::input::request::Request;
 use crate::write::job::{BuildJob, Prepared};
 use crate::write::report::BuildReport;
 use crate::write::request::BuildRequest;
+use crate::write::upload;
 
 /// Builds an image. On an error nothing is left of it.
 pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildReport> {
-    let new = registry::for_output(request.format.as_deref(), request.path())?;
+    upload::check(request)?;
+    let new = registry::for_output(request.format.as_deref(), request.output_name().as_deref())?;
     let job = BuildJob::new(new.format.name(), request, || prepare(request));
     new.writer.build(job, observer)
 }
 
 /// Returns whether the report of a build is going to name the digest of the image.
 pub fn reports_digest(request: &BuildRequest) -> bool {
-    let new = registry::for_output(request.format.as_deref(), request.path());
+    let new = registry::for_output(request.format.as_deref(), request.output_name().as_deref());
     new.is_ok_and(|new| new.writer.reports_digest())
 }
 

@@ -155,10 +155,7 @@ impl Builder {
             [source] => request.input = Input::of(source, &OpenOptions::default())?,
             layers => request.input = Input::layers(layers.to_vec(), Layering::default()),
         }
-        request.destination = Destination::File {
-            path: image.as_ref().to_owned(),
-            replace: self.replace,
-        };
+        request.destination = Destination::of(image.as_ref(), self.replace);
         build(&request, observer)
     }
 }

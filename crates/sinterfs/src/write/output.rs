@@ -6,14 +6,14 @@
 //! nothing half-written is left (`O_TMPFILE`); where the file system has no unnamed files, or there
 //! is no /proc, a hidden file beside the target is used (`hidden_file.rs`) and removed on failure.
 //! Where a format writes its beginning last and the target is a pipe, a scratch file holds the
-//! image until then.
+//! image until then. An object of a store is a stream, too, which appears with `commit`.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use sinterfs_block::Sink;
@@ -23,6 +23,7 @@ use sinterfs_pipeline::Scratch;
 use crate::write::hidden_file::{self, parent};
 use crate::write::replaced::copy_attributes;
 use crate::write::request::Destination;
+use crate::write::upload::{self, Upload};
 
 /// How much is collected before a write reaches the kernel, in bytes.
 const BUFFER: usize = 1 << 20;
@@ -43,6 +44,20 @@ struct Written {
     file: BufWriter<File>,
     /// Where the next byte goes, from the start of the file; `None` if the file cannot seek.
     position: Option<u64>,
+    /// Where the bytes of a stream go on, if they become an object of a store.
+    upload: Option<Upload>,
+}
+
+impl Written {
+    /// Returns why the other end of the stream is closed, if that is known.
+    fn failure(&mut self, error: io::Error) -> io::Error {
+        match self.upload.take() {
+            Some(upload) if error.kind() == io::ErrorKind::BrokenPipe => {
+                io::Error::other(upload.failure())
+            }
+            _ => error,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -69,6 +84,7 @@ impl Output {
         let output = match destination {
             Destination::Stdout => Self::stdout(),
             Destination::File { path, replace } => Self::create(path, *replace),
+            Destination::Object { url, replace } => Self::object(url, *replace),
         }?;
         match scratch {
             Some(scratch) if !output.seeks() => output.behind(scratch.file()?),
@@ -80,6 +96,14 @@ impl Output {
     pub fn stdout() -> Result<Self> {
         let file = rustix::io::dup(io::stdout()).map_err(|e| Error::io("standard output", e))?;
         Ok(Self::with(OutputTarget::Stream, File::from(file)))
+    }
+
+    /// Begins an object of a store.
+    fn object(url: &Path, replace: bool) -> Result<Self> {
+        let upload = upload::begin(url, replace)?;
+        let output = Self::with(OutputTarget::Stream, upload.sink()?);
+        output.written().upload = Some(upload);
+        Ok(output)
     }
 
     /// Opens a target path. `Invalid` if it exists and is not to be replaced.
@@ -156,8 +180,16 @@ impl Output {
         let file = BufWriter::with_capacity(BUFFER, file);
         Self {
             target,
-            file: Arc::new(Mutex::new(Written { file, position })),
+            file: Arc::new(Mutex::new(Written {
+                file,
+                position,
+                upload: None,
+            })),
         }
+    }
+
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns whether written bytes can be replaced.
@@ -168,11 +200,13 @@ impl Output {
 
     /// Lets a stream wait for the complete image in a scratch file.
     pub fn behind(self, scratch: File) -> Result<Self> {
-        let written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = self.written();
         let stream = written.file.get_ref().try_clone();
-        drop(written);
         let stream = stream.map_err(|e| Error::io("cannot duplicate the output", e))?;
-        Ok(Self::with(OutputTarget::Behind { stream }, scratch))
+        let output = Self::with(OutputTarget::Behind { stream }, scratch);
+        output.written().upload = written.upload.take();
+        drop(written);
+        Ok(output)
     }
 
     /// Returns the sink of an image writer; the image begins after the bytes written so far.
@@ -199,18 +233,20 @@ impl Output {
     pub fn commit(mut self) -> Result<()> {
         let cannot_write = |e| Error::io("cannot write the output", e);
         let mut written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        written.file.flush().map_err(cannot_write)?;
+        let flushed = written.file.flush();
+        flushed.map_err(|e| cannot_write(written.failure(e)))?;
         let mut file = written.file.get_ref();
         match &mut self.target {
             // a pipe cannot be synced, and need not be
             OutputTarget::Stream if is_block_device(file) => file
                 .sync_all()
                 .map_err(|e| Error::io("cannot sync the output", e)),
-            OutputTarget::Stream => Ok(()),
+            OutputTarget::Stream => written.upload.take().map_or(Ok(()), Upload::finish),
             OutputTarget::Behind { stream } => {
                 file.rewind().map_err(cannot_write)?;
-                io::copy(&mut file, stream).map_err(cannot_write)?;
-                Ok(())
+                let copied = io::copy(&mut file, stream);
+                copied.map_err(|e| cannot_write(written.failure(e)))?;
+                written.upload.take().map_or(Ok(()), Upload::finish)
             }
             OutputTarget::Unnamed { path, replace } => {
                 file.sync_all()
@@ -273,14 +309,16 @@ pub struct OutputWriter {
 impl Write for OutputWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = written.file.write(bytes)?;
+        let count = written.file.write(bytes);
+        let count = count.map_err(|e| written.failure(e))?;
         written.position = written.position.map(|at| at + count as u64);
         Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let mut written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        written.file.flush()
+        let flushed = written.file.flush();
+        flushed.map_err(|e| written.failure(e))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::write::job::{BuildJob, Prepared};
 use crate::write::output::{Output, is_same_file};
 use crate::write::pipeline_format::PipelineFormat;
 use crate::write::report::{BuildReport, PipelineReport, demand_all, interrupted};
-use crate::write::request::{BuildRequest, Destination};
+use crate::write::request::BuildRequest;
 use crate::write::resolve::create_options;
 
 /// Opens the input of a build and runs the pipeline from it to the destination.
@@ -130,12 +130,11 @@ fn blob(request: &BuildRequest) -> Result<Option<(Blob, Output)>> {
     let Some(path) = &request.blob_device else {
         return Ok(None);
     };
-    let replace = matches!(request.destination, Destination::File { replace: true, .. });
     let image = request.path();
     if image.is_some_and(|image| is_same_file(image, path)) {
         return Err(Error::invalid("the image and its device would be one file").path(path));
     }
-    let output = Output::create(path, replace)?;
+    let output = Output::create(path, request.destination.replaces())?;
     let name = path.file_name().unwrap_or_default().to_owned();
     let sink = Box::new(output.writer());
     Ok(Some((Blob { name, sink }, output)))

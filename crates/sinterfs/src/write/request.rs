@@ -8,6 +8,7 @@ use sinterfs_pipeline::source::XattrFilter;
 use sinterfs_pipeline::{Categorizers, Order, ReadCost};
 
 use crate::open_options::OpenOptions;
+use crate::place;
 use crate::write::attributes::AttributeChanges;
 use crate::write::filters::Filter;
 use crate::write::input::kinds::{Input, ManifestOptions};
@@ -27,14 +28,38 @@ pub enum Destination {
         /// Whether an existing file is replaced.
         replace: bool,
     },
+    /// An object of a store (`s3://`, `gs://`, `az://`), with the feature `remote`.
+    Object {
+        /// Its URL.
+        url: PathBuf,
+        /// Whether an existing object is replaced.
+        replace: bool,
+    },
 }
 
 impl Destination {
+    /// Returns what a path or a URL names.
+    pub fn of(path: impl Into<PathBuf>, replace: bool) -> Self {
+        let path = path.into();
+        match place::is_url(&path) {
+            true => Self::Object { url: path, replace },
+            false => Self::File { path, replace },
+        }
+    }
+
+    /// Returns whether what exists is replaced.
+    pub(crate) fn replaces(&self) -> bool {
+        match self {
+            Self::File { replace, .. } | Self::Object { replace, .. } => *replace,
+            Self::Stdout => false,
+        }
+    }
+
     /// Returns the directory for scratch files: that of the output, if it has one.
     pub(crate) fn scratch_dir(&self) -> PathBuf {
         let beside = match self {
             Self::File { path, .. } => path.parent(),
-            Self::Stdout => None,
+            Self::Object { .. } | Self::Stdout => None,
         };
         match beside {
             Some(dir) if dir.as_os_str().is_empty() => Path::new(".").to_owned(),
@@ -198,10 +223,19 @@ impl BuildRequest {
 }
 
 impl BuildRequest {
-    /// Returns the path of the output, if it has one.
+    /// Returns the path of the output, if it is a file.
     pub(crate) fn path(&self) -> Option<&Path> {
         match &self.destination {
             Destination::File { path, .. } => Some(path),
+            Destination::Object { .. } | Destination::Stdout => None,
+        }
+    }
+
+    /// Returns the name of the output, whose extension may choose the format.
+    pub(crate) fn output_name(&self) -> Option<PathBuf> {
+        match &self.destination {
+            Destination::File { path, .. } => Some(path.clone()),
+            Destination::Object { url, .. } => Some(place::shown(url)),
             Destination::Stdout => None,
         }
     }

@@ -1,0 +1,66 @@
+//! Outputs that are objects of stores.
+//!
+//! Enters a URL; leaves a stream for the object's bytes. **Invariant:** without the feature
+//! `remote` there is no upload: the type has no value.
+
+#[cfg(feature = "remote")]
+pub use sinterfs_remote::Upload;
+
+use std::path::Path;
+
+use sinterfs_model::Result;
+
+use crate::place::shown;
+use crate::write::request::{BuildRequest, Destination};
+
+/// Fails if nothing may be asked of servers, and the output is on one.
+pub fn check(request: &BuildRequest) -> Result<()> {
+    match &request.destination {
+        #[cfg(feature = "remote")]
+        Destination::Object { url, .. } if request.open.remote.offline => {
+            let what = "offline, nothing is written to a store";
+            Err(sinterfs_model::Error::invalid(what).path(shown(url)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Begins an object.
+#[cfg(feature = "remote")]
+pub fn begin(url: &Path, replace: bool) -> Result<Upload> {
+    use sinterfs_remote::{Address, RemoteOptions};
+
+    let begun = Address::parse(url)
+        .and_then(|address| Upload::begin(&address, replace, &RemoteOptions::default()));
+    begun.map_err(|error| error.path(shown(url)))
+}
+
+/// An upload that cannot be.
+#[cfg(not(feature = "remote"))]
+#[derive(Debug)]
+pub enum Upload {}
+
+/// Refuses a URL.
+#[cfg(not(feature = "remote"))]
+pub fn begin(url: &Path, _: bool) -> Result<Upload> {
+    let what = "a remote output; this program was built without `remote`";
+    Err(sinterfs_model::Error::unsupported(what).path(shown(url)))
+}
+
+#[cfg(not(feature = "remote"))]
+impl Upload {
+    /// Returns the file that takes the bytes.
+    pub fn sink(&self) -> Result<std::fs::File> {
+        match *self {}
+    }
+
+    /// Completes the object.
+    pub fn finish(self) -> Result<()> {
+        match self {}
+    }
+
+    /// Returns why nothing more can be written.
+    pub fn failure(self) -> sinterfs_model::Error {
+        match self {}
+    }
+}
