@@ -63,6 +63,21 @@ impl RawImage {
         Ok(Self(Arc::new(SharedImage::new(py, origin, options)?)))
     }
 
+    /// Opens a remote image.
+    #[staticmethod]
+    fn open_url(
+        py: Python<'_>,
+        url: PathBuf,
+        offset: Option<u64>,
+        cache_bytes: Option<u64>,
+        devices: Vec<PathBuf>,
+        objects: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let options = options(offset, cache_bytes, devices, objects);
+        let origin = ImageSource::Url(url);
+        Ok(Self(Arc::new(SharedImage::new(py, origin, options)?)))
+    }
+
     /// Opens an image by the descriptor of its file; that is opened again.
     #[staticmethod]
     fn open_descriptor(
@@ -237,4 +252,10 @@ fn open_file(path: &Path) -> sinterfs::Result<File> {
 
 fn numbered(py: Python<'_>, number: Errno, what: &str, path: &Path) -> PyErr {
     with_number(py, number, what, Some(path.as_os_str().to_owned()))
+}
+
+/// Returns whether a path is the URL of a remote object.
+#[pyfunction]
+pub fn is_url(path: PathBuf) -> bool {
+    sinterfs::is_url(&path)
 }

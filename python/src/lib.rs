@@ -39,7 +39,7 @@ mod _sinterfs {
     #[pymodule_export]
     use super::file::RawFile;
     #[pymodule_export]
-    use super::image::RawImage;
+    use super::image::{RawImage, is_url};
     #[pymodule_export]
     use super::walk::RawWalk;
     #[pymodule_export]

@@ -1,6 +1,6 @@
 //! An image that survives a fork: each process has a handle of its own.
 //!
-//! Enters an origin: a file, bytes, or a file object. Leaves the process's [`Image`].
+//! Enters an origin: a file, a URL, bytes, or a file object. Leaves the process's [`Image`].
 //! **Invariants:** the mutex here is held only for a moment and with the interpreter attached, so
 //! that it is free in a child of `os.fork`; a handle of the parent, whose locks a lost thread may
 //! hold, is neither used nor dropped in a child.
@@ -21,6 +21,8 @@ use crate::source::BytesSource;
 pub enum ImageSource {
     /// A file, which stays the same when another one gets its name.
     File(File, PathBuf),
+    /// A remote object.
+    Url(PathBuf),
     /// Bytes in memory.
     Bytes(Arc<[u8]>),
     /// A file object, whose position processes would share.
@@ -77,11 +79,11 @@ impl SharedImage {
         }
     }
 
-    /// Returns the path of the image's file, if it has one.
+    /// Returns the path of the image's file, or its URL, if it has one.
     pub fn path(&self) -> Option<&PathBuf> {
         match &self.origin {
-            ImageSource::File(_, path) => Some(path),
-            _ => None,
+            ImageSource::File(_, path) | ImageSource::Url(path) => Some(path),
+            ImageSource::Bytes(_) | ImageSource::Object => None,
         }
     }
 
@@ -135,6 +137,7 @@ fn open(origin: &ImageSource, options: &OpenOptions) -> sinterfs::Result<Image> 
             let opened = sinterfs::open_source(Arc::new(source), options);
             opened.map_err(|error| error.path(path))
         }
+        ImageSource::Url(url) => sinterfs::open_with(url, options),
         ImageSource::Bytes(bytes) => {
             let source = BytesSource(Arc::clone(bytes));
             sinterfs::open_source(Arc::new(source), options)

@@ -143,8 +143,9 @@ class Image:
         devices: Iterable[StrPath] = (),
         objects: StrPath | None = None,
     ) -> Image:
-        """Open an image file by its path, or from bytes or a binary file object that can seek.
+        """Open an image by its path or URL, or from bytes or a binary file object that can seek.
 
+        A URL (``https://``, ``s3://``, ``gs://``, ``az://``, ``oci://``) is read where it lies.
         ``offset`` is where the image starts in the file, if that shall not be searched;
         ``devices`` are further files of an EROFS image; ``objects`` is the directory of the objects
         of a composefs image. Of a file object, the position is not kept.
@@ -157,6 +158,8 @@ class Image:
         }
         values = (offset, cache_bytes, options["devices"], options["objects"])
         raw = _sinterfs.RawImage
+        if isinstance(source, str) and _sinterfs.is_url(source):
+            return cls(raw.open_url(source, *values), source, options)
         if isinstance(source, (str, os.PathLike)):
             path = os.path.abspath(source)  # noqa: PTH100 (names that are not UTF-8)
             return cls(raw.open_path(path, *values), path, options)

@@ -29,6 +29,14 @@ class RawImage:
         objects: str | None,
     ) -> RawImage: ...
     @staticmethod
+    def open_url(
+        url: str,
+        offset: int | None,
+        cache_bytes: int | None,
+        devices: list[str],
+        objects: str | None,
+    ) -> RawImage: ...
+    @staticmethod
     def open_descriptor(
         descriptor: int,
         name: str,
@@ -116,3 +124,4 @@ def build(
     progress: _Progress | None,
 ) -> tuple[str, int, int, int, int, str | None, list[tuple[str, int]], list[str]]: ...
 def formats() -> list[tuple[str, list[str]]]: ...
+def is_url(path: str) -> bool: ...
