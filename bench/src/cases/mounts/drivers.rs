@@ -1,4 +1,5 @@
-//! The drivers that mount: images of a tree as each tool makes them by default, and what serves them.
+//! The drivers that mount: images of a tree as each tool makes them by default, and what serves
+//! them.
 
 use std::path::{Path, PathBuf};
 
