@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use manifest::of_image;
 use sinterfs_block::MemorySource;
+use sinterfs_dwarfs::layout::SectionType;
 use sinterfs_dwarfs::read::{Dwarfs, Offset, OpenOptions, SectionInfo, locate};
 use sinterfs_model::{Cursor, FileType, Image, Ino, Kind, Result};
 use support::section_with_hashes;
@@ -330,6 +331,55 @@ fn a_damaged_image_is_not_taken_for_one_inside_of_it() {
         Kind::Corrupt
     );
     assert!(open_at(&file, Offset::At(80)).is_ok());
+}
+
+#[test]
+fn an_image_without_its_end_is_salvaged() {
+    let Some((bytes, sections)) = image() else {
+        return;
+    };
+    let expected = of_image(&open_at(&bytes, Offset::At(0)).unwrap());
+    let mut sections = sections.iter();
+    let metadata = sections
+        .find(|section| section.kind == SectionType::METADATA_V2)
+        .unwrap();
+    let end = (metadata.offset + 64 + metadata.len) as usize;
+    assert!(end + 64 < bytes.len(), "nothing follows the metadata");
+    let open = |bytes: Vec<u8>, salvage| {
+        let options = OpenOptions {
+            offset: Offset::At(0),
+            salvage,
+            ..OpenOptions::default()
+        };
+        Dwarfs::open(Arc::new(MemorySource(bytes)), &options)
+    };
+    let cut = |len: usize| bytes[..len].to_vec();
+    let zeroed = |from: usize| {
+        let mut damaged = bytes.clone();
+        damaged[from..].fill(0);
+        damaged
+    };
+    for at in [
+        end + 1,
+        end + 63,
+        end + 64,
+        bytes.len() - 64,
+        bytes.len() - 1,
+    ] {
+        for damaged in [cut(at), zeroed(at.min(bytes.len() - 512))] {
+            let refused = open(damaged.clone(), false);
+            if let Ok(whole) = refused {
+                // a header is there still: only its content is lost
+                assert!(of_image(&whole) == expected);
+                continue;
+            }
+            let salvaged = open(damaged, true).unwrap();
+            assert!(of_image(&salvaged) == expected, "{at}");
+            assert_eq!(salvaged.damaged_metadata().count(), 1, "{at}");
+        }
+    }
+    // without the metadata there is nothing to salvage
+    assert_eq!(open(cut(end - 1), true).unwrap_err().kind(), Kind::Corrupt);
 }
 
 #[test]

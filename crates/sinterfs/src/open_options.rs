@@ -33,6 +33,9 @@ pub struct OpenOptions {
     /// Whether objects are hashed when they are first read, and compared with the digests that
     /// the image names.
     pub verify_objects: bool,
+    /// Whether an image is opened of which the end is lost, but nothing that its files need. The
+    /// damage is a warning.
+    pub salvage: bool,
     /// What the image must prove to be before a byte of it is used.
     pub trust: Option<Box<Trust>>,
     /// The directory in which further files of the image are looked for, by the names that the
@@ -56,6 +59,7 @@ impl Default for OpenOptions {
             partition: None,
             objects: None,
             verify_objects: true,
+            salvage: false,
             trust: None,
             beside: None,
             #[cfg(feature = "remote")]

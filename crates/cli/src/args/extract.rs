@@ -105,7 +105,8 @@ pub struct ExtractArgs {
     pub no_sparse: bool,
 
     /// Unpack files of which parts are damaged, too, with zeros for what cannot be read. The files
-    /// are named, and the exit code is 8.
+    /// are named, and the exit code is 8. Of a DwarFS image the end may be lost, behind the
+    /// metadata.
     #[arg(long, conflicts_with_all = ["archive", "stop_on_error"])]
     pub salvage: bool,
 

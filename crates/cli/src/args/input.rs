@@ -113,7 +113,12 @@ fn offset(text: &str) -> std::result::Result<OffsetArg, String> {
 impl ImageArgs {
     /// Opens the image, and prints its warnings.
     pub fn open(&self) -> Result<Image> {
-        let opened = sinterfs::open_with(&self.image, &self.options())?;
+        self.open_with(&self.options())
+    }
+
+    /// Opens the image with options that were changed, and prints its warnings.
+    pub fn open_with(&self, options: &OpenOptions) -> Result<Image> {
+        let opened = sinterfs::open_with(&self.image, options)?;
         for warning in opened.warnings() {
             let warning = warning.path(sinterfs::shown(&self.image));
             text::warn(&warning.to_string());

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use sinterfs::ops::{ExtractOptions, ExtractReport, FilteredImage, Overwrite, extract};
-use sinterfs::{Error, Result};
+use sinterfs::{Error, OpenOptions, Result};
 
 use super::archive;
 use crate::args::extract::ExtractArgs;
@@ -27,7 +27,10 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
                     (./- is a directory of that name)";
         return Err(Error::invalid(hint));
     }
-    let opened = args.image.open()?;
+    let opened = args.image.open_with(&OpenOptions {
+        salvage: args.salvage,
+        ..args.image.options()
+    })?;
     let display = Display::start(args.verbosity.show());
     let options = options(args);
     let filter = args.filter.filter()?;

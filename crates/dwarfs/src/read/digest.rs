@@ -35,7 +35,7 @@ const SIGNATURE_LIMIT: u64 = 64 << 10;
 /// `Corrupt` if it is damaged, or does not cover exactly what precedes it.
 pub fn digest(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<DigestSection>> {
     let reader = Dwarfs::find(source, options)?;
-    let sections = reader.list(&options.limits)?;
+    let sections = reader.list(&options.limits, options.salvage)?;
     let Some(range) = sections.digest else {
         return Ok(None);
     };

@@ -43,6 +43,8 @@ pub struct OpenOptions {
     pub cache_bytes: u64,
     /// A cache to share with other images.
     pub cache: Option<Arc<BlockCache>>,
+    /// Whether an image is opened that is damaged or cut behind its metadata, and has no index.
+    pub salvage: bool,
 }
 
 impl Default for OpenOptions {
@@ -53,6 +55,7 @@ impl Default for OpenOptions {
             limits: Limits::default(),
             cache_bytes: 512 << 20,
             cache: None,
+            salvage: false,
         }
     }
 }
@@ -92,7 +95,7 @@ impl Dwarfs {
     /// if the image contradicts itself, `Limit` if it asks for more than `options.limits`.
     pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
         let reader = Self::find(source, options)?;
-        let sections = reader.list(&options.limits)?;
+        let sections = reader.list(&options.limits, options.salvage)?;
         let missing = |kind: SectionType| {
             let start = reader.file_offset(0);
             move || Error::corrupt(format!("there is no {kind}")).at("image", start)
@@ -172,10 +175,13 @@ impl Dwarfs {
         Some(why.at(SectionType::XATTRS.to_string(), offset))
     }
 
-    /// Returns what is wrong with the sections of metadata whose copies are used in their place.
+    /// Returns what is wrong with the sections of metadata whose copies are used in their place,
+    /// and with the end of an image that is salvaged.
     pub fn damaged_metadata(&self) -> impl Iterator<Item = Error> + '_ {
         let damaged = self.damaged_metadata.iter();
-        damaged.map(|error| Error::corrupt(format!("{error}; its copy is used")))
+        let copied = damaged.map(|error| Error::corrupt(format!("{error}; its copy is used")));
+        let end = self.sections.damaged_end.iter();
+        copied.chain(end.map(|error| Error::corrupt(format!("{error}; what follows is not read"))))
     }
 
     /// Finds the image in its file and checks its version.

@@ -63,8 +63,16 @@ pub(crate) struct Sections {
     pub(crate) copy: Option<SectionRange>,
     /// Sections that are not needed to read files, of known and unknown types.
     pub(crate) others: Vec<(SectionType, SectionRange)>,
+    /// Why nothing is listed behind the last of these.
+    pub(crate) damaged_end: Option<Error>,
     /// Whether these are from the section index.
     pub(crate) from_index: bool,
+}
+
+impl Sections {
+    fn has_metadata(&self) -> bool {
+        self.schema.is_some() && self.metadata.is_some()
+    }
 }
 
 /// Reads sections of one image.
@@ -104,8 +112,9 @@ impl SectionReader {
         }
     }
 
-    /// Lists all sections: from the index if it is valid, else by following the headers.
-    pub(crate) fn list(&self, limits: &Limits) -> Result<Sections> {
+    /// Lists all sections: from the index if it is valid, else by following the headers. With
+    /// `salvage`, a header that is damaged behind the metadata ends the list.
+    pub(crate) fn list(&self, limits: &Limits, salvage: bool) -> Result<Sections> {
         if let Some(entries) = self.index(limits)? {
             let mut sections = Sections {
                 from_index: true,
@@ -119,7 +128,13 @@ impl SectionReader {
         let mut sections = Sections::default();
         let mut count = 0_u64;
         for found in self.walk() {
-            let (header, range) = found?;
+            let (header, range) = match found {
+                Err(error) if salvage && sections.has_metadata() && error.kind() != Kind::Io => {
+                    sections.damaged_end = Some(error);
+                    break;
+                }
+                found => found?,
+            };
             count = count.saturating_add(1);
             if count > limits.sections {
                 return Err(Error::limit(format!(

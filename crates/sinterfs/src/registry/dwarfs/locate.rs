@@ -38,5 +38,6 @@ pub(super) fn own_options(
         limits: options.limits,
         cache_bytes: options.cache_bytes,
         cache: options.cache.clone(),
+        salvage: options.salvage,
     })
 }
