@@ -78,6 +78,9 @@ pub fn pack(
     let name = format!("{}_{}_{architecture}.deb", package.name, release.version);
     let made = release.output.join(name);
     let mut deb = Command::new("dpkg-deb");
+    if release.fast {
+        deb.args(["-Zgzip", "-z1"]);
+    }
     deb.args(["--root-owner-group", "--build"])
         .args([&root, &made])
         .env("SOURCE_DATE_EPOCH", release.epoch.to_string());

@@ -42,6 +42,7 @@ and writes SHA256SUMS.
   --binary FILE       package this program instead of building one; it need not be static
   --library DIR       package libsinterfs_capi.so and .a of this directory instead of building
                       them; with one of these two options, only what it gives is packaged
+  --fast              compress packages by gzip -1: for tests of what is in them
 ";
 
 /// The options of the command line.
@@ -50,6 +51,7 @@ struct DistributionOptions {
     profile: String,
     binary: Option<PathBuf>,
     library: Option<PathBuf>,
+    fast: bool,
 }
 
 fn main() -> ExitCode {
@@ -87,6 +89,7 @@ fn dist(args: &[String]) -> Outcome {
         epoch: epoch()?,
         output: options.output,
         maintainer: maintainer(),
+        fast: options.fast,
     };
     let texts = licences::texts(&metadata)?;
     let mut made = vec![write(&release.output, "third-party-licences.txt", &texts)?];
@@ -141,6 +144,7 @@ fn options(args: &[String]) -> Result<DistributionOptions, String> {
         profile: "dist".to_owned(),
         binary: None,
         library: None,
+        fast: false,
     };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -150,6 +154,7 @@ fn options(args: &[String]) -> Result<DistributionOptions, String> {
             "--profile" => options.profile = value()?.clone(),
             "--binary" => options.binary = Some(value()?.into()),
             "--library" => options.library = Some(value()?.into()),
+            "--fast" => options.fast = true,
             _ => return Err(format!("unknown option {arg}\n{HELP}")),
         }
     }

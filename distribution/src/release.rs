@@ -14,6 +14,8 @@ pub struct Release {
     pub output: PathBuf,
     /// Name and address of the package's maintainer.
     pub maintainer: String,
+    /// Whether packages are compressed quickly rather than well.
+    pub fast: bool,
 }
 
 /// Describes an I/O error with its path.

@@ -16,8 +16,7 @@ fn packed(to: &Path) {
     let from = library("libsinterfs_capi.so");
     let mut dist = Command::new(env!("CARGO"));
     dist.args(["run", "--quiet", "--locked", "--package", "xtask", "--"]);
-    dist.arg("dist")
-        .arg("--library")
+    dist.args(["dist", "--fast", "--library"])
         .arg(from.parent().unwrap());
     dist.arg("--output").arg(to);
     dist.env("SOURCE_DATE_EPOCH", "1700000000");

@@ -33,7 +33,7 @@ fn packed(work: &Path, name: &str, umask: &str) -> PathBuf {
     let mut dist = Command::new("sh");
     dist.args(["-c", script, umask]).arg(env!("CARGO"));
     dist.args(["run", "--quiet", "--locked", "--package", "xtask", "--"]);
-    dist.args(["dist", "--binary"]).arg(program);
+    dist.args(["dist", "--fast", "--binary"]).arg(program);
     dist.arg("--output").arg(&dir);
     dist.env("SOURCE_DATE_EPOCH", EPOCH);
     dist.env("DEBFULLNAME", "A B").env("DEBEMAIL", "a@b.org");
