@@ -24,10 +24,12 @@ const HELPERS: [&str; 2] = ["mount.sinter", "mount.fuse.sinter"];
 
 /// Names of other programs whose options the program takes. They are in a directory of their own,
 /// so that they neither collide with the packages of those programs nor hide them.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 20] = [
     "dwarfs",
+    "dwarfsck",
     "dwarfsextract",
     "erofsfuse",
+    "fsck.erofs",
     "genisoimage",
     "gensquashfs",
     "mkdwarfs",

@@ -563,6 +563,32 @@ fn readers_under_their_names() {
     std::fs::create_dir(work.join("out")).expect("a directory");
     call(work, "dwarfsextract", &["-i", "image", "-o", "out"]);
     assert_eq!(read("out/dir/file"), "content");
+    call(work, "fsck.erofs", &["-d1", "image"]);
+    call(work, "fsck.erofs", &["--extract", "image"]);
+    call(
+        work,
+        "fsck.erofs",
+        &["--extract=new", "--no-preserve", "image"],
+    );
+    assert_eq!(read("new/dir/file"), "content");
+    let refused = called(work, "fsck.erofs", &["--overwrite", "image"]);
+    assert!(!refused.status.success() && words_of(&refused).contains("--extract=DIR"));
+    call(work, "dwarfsck", &["image", "-q"]);
+    call(
+        work,
+        "dwarfsck",
+        &["-i", "image", "--check-integrity", "-n1"],
+    );
+    let listed = called(work, "dwarfsck", &["-i", "image", "-l"]);
+    let names = String::from_utf8_lossy(&listed.stdout);
+    assert!(names.contains("dir/file"), "{listed:?}");
+    let mut damaged = std::fs::read(work.join("image")).expect("an image");
+    // what follows may be padding
+    damaged.truncate(200);
+    std::fs::write(work.join("damaged"), damaged).expect("a file");
+    for name in ["fsck.erofs", "dwarfsck"] {
+        assert!(!called(work, name, &["damaged"]).status.success(), "{name}");
+    }
 }
 
 #[test]

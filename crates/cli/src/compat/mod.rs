@@ -5,6 +5,7 @@
 //! option means the same here or is refused with a hint; none is ignored (checked by tests over all
 //! tables). Nothing here decides what images contain: the result is parsed like any command line.
 
+mod checkers;
 mod mkdwarfs;
 mod mkfs_cramfs;
 mod mkfs_erofs;
@@ -52,7 +53,7 @@ pub struct Translated {
     typed: Vec<Typed>,
 }
 
-const TOOLS: [&Tool; 20] = [
+const TOOLS: [&Tool; 22] = [
     &mksquashfs::TOOL,
     &sqfstar::TOOL,
     &squashfs_ng::TAR2SQFS,
@@ -67,6 +68,8 @@ const TOOLS: [&Tool; 20] = [
     &readers::SQFSCAT,
     &readers::SQFS2TAR,
     &readers::DWARFSEXTRACT,
+    &checkers::FSCK_EROFS,
+    &checkers::DWARFSCK,
     &mounts::MOUNT_SINTER,
     &mounts::MOUNT_FUSE_SINTER,
     &mounts::MOUNT_DWARFS,

@@ -56,7 +56,8 @@ fn complaints_about_values_name_the_option_that_was_typed() {
             .map(OsString::from)
             .to_vec(),
         "mkdwarfs" => ["-i/nowhere/a"].map(OsString::from).to_vec(),
-        "dwarfsextract" => ["-i/nowhere/a"].map(OsString::from).to_vec(),
+        "dwarfsextract" | "dwarfsck" => ["-i/nowhere/a"].map(OsString::from).to_vec(),
+        "fsck.erofs" => ["/nowhere/a"].map(OsString::from).to_vec(),
         "tar2sqfs" => ["/nowhere/b"].map(OsString::from).to_vec(),
         "gensquashfs" => ["-D/nowhere/a", "/nowhere/b"].map(OsString::from).to_vec(),
         _ => Vec::new(),
