@@ -112,13 +112,14 @@ fn choose<'a>(index: &'a Value, platform: Option<&str>, tag: Option<&str>) -> Re
         let digest = manifest.get("digest").and_then(Value::as_str);
         digest.is_none_or(|digest| known.insert(digest))
     });
-    let asked: Vec<_> = [tag, platform].into_iter().flatten().collect();
-    let asked = asked.join(" for ");
+    let tag = tag.map(|tag| format!(" {tag}"));
+    let platform = platform.map(|platform| format!(" for {platform}"));
+    let asked = [tag, platform].map(Option::unwrap_or_default).concat();
     match &*matching {
         [one] => Ok(one),
         [] if asked.is_empty() => Err(Error::not_found("there is no image")),
         [] => Err(Error::not_found(format!(
-            "no image {asked}; there are: {}",
+            "no image{asked}; there are: {}",
             names(all)
         ))),
         _ if asked.is_empty() => {
@@ -131,7 +132,7 @@ fn choose<'a>(index: &'a Value, platform: Option<&str>, tag: Option<&str>) -> Re
             Err(Error::invalid(what).about([option]))
         }
         several => Err(Error::invalid(format!(
-            "several images for {asked}: {}",
+            "several images{asked}: {}",
             several
                 .iter()
                 .map(|image| full_name(image))
