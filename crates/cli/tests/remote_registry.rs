@@ -302,7 +302,9 @@ fn credentials_are_those_of_docker_login() {
     std::fs::write(&file, "{\"credsStore\":\"test\"}").unwrap();
     let helper = |script: &str| {
         let path = dir.path().join("docker-credential-test");
-        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        // helpers are told the server, and who closes that pipe unread may fail the writer
+        let script = format!("#!/bin/sh\ncat > /dev/null\n{script}\n");
+        std::fs::write(&path, script).unwrap();
         shell(dir.path(), "chmod +x docker-credential-test");
         ls("DOCKER_CONFIG", &config)
     };
