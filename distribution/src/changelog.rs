@@ -77,6 +77,7 @@ mod tests {
             epoch: 86_400,
             output: ".".into(),
             maintainer: "A B <a@b.org>".to_owned(),
+            fast: false,
         };
         let text = "# Changelog\n\nWords.\n\n## [Unreleased]\n\n\
                     ### Added\n\n- One\n  two.\n- Three.\n\n\

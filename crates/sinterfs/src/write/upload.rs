@@ -8,21 +8,31 @@ pub use sinterfs_remote::Upload;
 
 use std::path::Path;
 
-use sinterfs_model::Result;
+use sinterfs_model::{Error, Result};
 
+use crate::open_options::OpenOptions;
 use crate::place::shown;
 use crate::write::request::{BuildRequest, Destination};
 
 /// Fails if nothing may be asked of servers, and the output is on one.
 pub fn check(request: &BuildRequest) -> Result<()> {
     match &request.destination {
-        #[cfg(feature = "remote")]
-        Destination::Object { url, .. } if request.open.remote.offline => {
+        Destination::Object { url, .. } if is_offline(&request.open) => {
             let what = "offline, nothing is written to a store";
-            Err(sinterfs_model::Error::invalid(what).path(shown(url)))
+            Err(Error::invalid(what).path(shown(url)))
         }
         _ => Ok(()),
     }
+}
+
+#[cfg(feature = "remote")]
+fn is_offline(options: &OpenOptions) -> bool {
+    options.remote.offline
+}
+
+#[cfg(not(feature = "remote"))]
+fn is_offline(_: &OpenOptions) -> bool {
+    false
 }
 
 /// Begins an object.
@@ -44,7 +54,7 @@ pub enum Upload {}
 #[cfg(not(feature = "remote"))]
 pub fn begin(url: &Path, _: bool) -> Result<Upload> {
     let what = "a remote output; this program was built without `remote`";
-    Err(sinterfs_model::Error::unsupported(what).path(shown(url)))
+    Err(Error::unsupported(what).path(shown(url)))
 }
 
 #[cfg(not(feature = "remote"))]
@@ -60,7 +70,7 @@ impl Upload {
     }
 
     /// Returns why nothing more can be written.
-    pub fn failure(self) -> sinterfs_model::Error {
+    pub fn failure(self) -> Error {
         match self {}
     }
 }
