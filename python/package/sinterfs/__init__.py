@@ -71,7 +71,7 @@ def build(
     Several sources are layers; later ones hide earlier ones. The format is that of the extension,
     else DwarFS. Options mean what ``sinter build --help`` says of them; patterns of ``include``
     come before those of ``exclude``, and the first that matches applies. On an error, or if
-    ``progress`` raises one, nothing is left of the image.
+    ``progress`` raises one before the image is complete, nothing is left of it.
     """
     paths = [source] if isinstance(source, (str, os.PathLike)) else source
     made = _sinterfs.build(
