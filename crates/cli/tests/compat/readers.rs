@@ -1,0 +1,136 @@
+//! Programs that read images, called by the names of others: what they print and restore.
+
+use std::process::Command;
+
+use super::support::archives::{has, words_of};
+use super::support::{scratch, shell};
+use super::{call, called};
+
+/// Makes files of all types with owners that have names and owners that have none.
+const LISTED: &str = "mkdir -p tree/d/e tree/d/sub tree/z; echo a >tree/f; ln tree/f tree/d/g; \
+    ln -s ../f tree/d/s; truncate -s 12345678 tree/d/big; chmod 4755 tree/f; chmod 1777 tree/d/e; \
+    chmod 2070 tree/d/sub; echo b >'tree/d/sub/a name'; \
+    touch tree/d/.h; printf x >\"$(printf 'tree/\\377')\"; \
+    mkfifo tree/p; find tree -exec touch -h -d '2020-02-29 23:59:59Z' {} +; \
+    if [ \"$(id -u)\" = 0 ]; then mknod tree/b b 8 1; mknod tree/c c 136 200; \
+    chown 1:12345 tree/p; chown 98765:4294967294 tree/z; fi";
+
+#[test]
+fn listings_are_those_of_unsquashfs() {
+    if !has("unsquashfs") || !has("mksquashfs") {
+        return;
+    }
+    let work = scratch();
+    let work = work.path();
+    shell(work, LISTED);
+    shell(work, "mksquashfs tree image -quiet -no-progress");
+    let calls: [&[&str]; 20] = [
+        &["-l", "image"],
+        &["-ls", "image"],
+        &["-ll", "image"],
+        &["-lls", "image"],
+        &["-lln", "image"],
+        &["-lc", "image"],
+        &["-llc", "image"],
+        &["-UTC", "-ll", "image"],
+        &["-d", "", "-ll", "image"],
+        &["-d", "/x/y", "-l", "image"],
+        &["-ll", "image", "d/e"],
+        &["-l", "image", "d/sub", "d/g", "f", "d"],
+        &["-lc", "image", "d", "z"],
+        &["-l", "image", "d/s*"],
+        &["-l", "image", "/d//sub/"],
+        &["-l", "image", "./f", "d/../f"],
+        &["-l", "image", "*/s*/x"],
+        &["-l", "image", "*/*"],
+        &["-l", "image", "d/[!e-g]*", "?"],
+        &["-ll", "image", "nothing/here"],
+    ];
+    for arguments in calls {
+        let mut real = Command::new("unsquashfs");
+        let real = real.current_dir(work).env("TZ", "UTC").args(arguments);
+        let real = real.output().expect("unsquashfs");
+        let ours = called(work, "unsquashfs", arguments);
+        assert_eq!(
+            String::from_utf8_lossy(&ours.stdout),
+            String::from_utf8_lossy(&real.stdout),
+            "{arguments:?}: {}",
+            words_of(&ours)
+        );
+        assert!(ours.stdout == real.stdout, "{arguments:?}");
+        assert_eq!(ours.status.code(), real.status.code(), "{arguments:?}");
+    }
+    if has("sqfscat") {
+        let arguments = ["image", "f", "d/sub/a name"];
+        let real = Command::new("sqfscat")
+            .current_dir(work)
+            .args(arguments)
+            .output();
+        let ours = called(work, "sqfscat", &arguments);
+        assert_eq!(ours.stdout, real.expect("sqfscat").stdout);
+        assert_eq!(ours.stdout, b"a\nb\n");
+    }
+}
+
+#[test]
+fn readers_under_their_names() {
+    let work = scratch();
+    let work = work.path();
+    std::fs::create_dir_all(work.join("tree/dir")).expect("directories");
+    std::fs::write(work.join("tree/dir/file"), "content").expect("a file");
+    call(work, "mksquashfs", &["tree", "image", "-quiet"]);
+    call(work, "unsquashfs", &["-q", "image"]);
+    let read = |path: &str| std::fs::read_to_string(work.join(path)).expect("the file");
+    assert_eq!(read("squashfs-root/dir/file"), "content");
+    call(
+        work,
+        "unsquashfs",
+        &["-d", "there", "-f", "image", "dir/f*"],
+    );
+    assert_eq!(read("there/dir/file"), "content");
+    let listed = called(work, "unsquashfs", &["-ll", "image"]);
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("dir/file"));
+    assert_eq!(
+        called(work, "unsquashfs", &["-cat", "image", "dir/file"]).stdout,
+        b"content"
+    );
+    let refused = called(work, "sqfs2tar", &["-d", "dir", "image"]);
+    assert!(!refused.status.success() && words_of(&refused).contains("-k"));
+    let part = called(work, "sqfs2tar", &["-k", "-d", "dir", "image"]);
+    assert!(part.status.success() && part.stdout.len() > 512);
+    let tar = called(work, "sqfs2tar", &["image"]).stdout;
+    assert_eq!(
+        tar,
+        called(work, "dwarfsextract", &["-i", "image", "-fgnutar"]).stdout
+    );
+    assert_eq!(tar.len() % 10_240, 0);
+    std::fs::create_dir(work.join("out")).expect("a directory");
+    call(work, "dwarfsextract", &["-i", "image", "-o", "out"]);
+    assert_eq!(read("out/dir/file"), "content");
+    call(work, "fsck.erofs", &["-d1", "image"]);
+    call(work, "fsck.erofs", &["--extract", "image"]);
+    call(
+        work,
+        "fsck.erofs",
+        &["--extract=new", "--no-preserve", "image"],
+    );
+    assert_eq!(read("new/dir/file"), "content");
+    let refused = called(work, "fsck.erofs", &["--overwrite", "image"]);
+    assert!(!refused.status.success() && words_of(&refused).contains("--extract=DIR"));
+    call(work, "dwarfsck", &["image", "-q"]);
+    call(
+        work,
+        "dwarfsck",
+        &["-i", "image", "--check-integrity", "-n1"],
+    );
+    let listed = called(work, "dwarfsck", &["-i", "image", "-l"]);
+    let names = String::from_utf8_lossy(&listed.stdout);
+    assert!(names.contains("dir/file"), "{listed:?}");
+    let mut damaged = std::fs::read(work.join("image")).expect("an image");
+    // what follows may be padding
+    damaged.truncate(200);
+    std::fs::write(work.join("damaged"), damaged).expect("a file");
+    for name in ["fsck.erofs", "dwarfsck"] {
+        assert!(!called(work, name, &["damaged"]).status.success(), "{name}");
+    }
+}
