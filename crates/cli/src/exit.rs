@@ -1,7 +1,5 @@
 //! Exit codes: one table from error kinds.
 
-use std::process::ExitCode;
-
 use sinterfs::{Error, Kind};
 
 use crate::{messages, text};
@@ -24,28 +22,32 @@ pub const fn code(kind: Kind) -> u8 {
         Kind::Unsupported => 4,
         Kind::NotFound => 5,
         Kind::Limit => 6,
-        Kind::Cancelled => 130,
+        Kind::Cancelled => INTERRUPTED,
         _ => 7,
     }
 }
 
+/// The output went to a pipe that nobody reads any more.
+pub const BROKEN_PIPE: u8 = 141;
+/// A request to stop ended the work.
+pub const INTERRUPTED: u8 = 130;
+
 /// Prints an error in one line and returns its exit code. A reader that closed its end of a pipe
 /// (`| head`) is no error worth a word.
-pub fn report(error: &Error) -> ExitCode {
+pub fn report(error: &Error) -> u8 {
     let broken_pipe = error
         .io_source()
         .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe);
     if broken_pipe {
-        return ExitCode::from(141);
+        return BROKEN_PIPE;
     }
     let not_found = error
         .io_source()
         .is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound);
     let message = crate::flags::message(error);
     messages::line(format_args!("sinter: {}", text::one_line(&message)));
-    ExitCode::from(if not_found {
-        code(Kind::NotFound)
-    } else {
-        code(error.kind())
-    })
+    match not_found {
+        true => code(Kind::NotFound),
+        false => code(error.kind()),
+    }
 }

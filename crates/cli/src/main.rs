@@ -16,10 +16,12 @@ mod mount_options;
 mod owners;
 mod page;
 mod progress;
+mod rdsquashfs_rows;
 mod rows;
 mod shell_pattern;
 mod shorthand;
 mod size;
+mod sqfsdiff_lines;
 mod text;
 mod timings;
 mod unsquashfs_rows;
@@ -67,7 +69,8 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    let args = std::env::args_os().collect();
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let codes = compat::exit_codes(&args);
     let done = compat::invocation(args).and_then(|invocation| match invocation {
         Invocation::Own(words) => {
             let words = shorthand::expand(words, &Cli::command())?;
@@ -83,8 +86,8 @@ fn main() -> ExitCode {
         Invocation::Text(text) => text::print(&text).map(|()| ExitCode::SUCCESS),
     });
     match done {
-        Ok(code) => code,
-        Err(error) => exit::report(&error),
+        Ok(code) => codes.of_run(code),
+        Err(error) => ExitCode::from(codes.of_error(exit::report(&error))),
     }
 }
 

@@ -13,6 +13,7 @@ mod find;
 mod glob;
 mod jobs;
 mod list;
+mod part;
 mod plan;
 mod resolve;
 mod runs;
@@ -32,6 +33,7 @@ pub use extract::{ExtractOptions, ExtractReport, Overwrite, extract};
 pub use find::{FindOptions, ModeBits, find};
 pub use glob::expand;
 pub use list::{ListOptions, Row, list, row};
+pub use part::{PartOptions, PartialImage};
 pub use resolve::{Follow, resolve};
 pub use tree::{TreeEntry, TreeOptions, tree};
 pub use usage::{

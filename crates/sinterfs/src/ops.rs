@@ -20,7 +20,7 @@ pub use sinterfs_ops::{
     ArchiveFormat, ArchiveOptions, ArchiveOrder, ArchiveReport, Cell, Change, ContentReader,
     ContentsOptions, ContentsReport, DiffOptions, DiffReport, Difference, DuOptions, DuRow,
     ExtractOptions, ExtractReport, Field, FindOptions, Follow, ListOptions, ModeBits,
-    OpenedContent, Overwrite, Row, Sum, TreeEntry, TreeOptions, Usage, UsageKind, UsageNode,
-    VerifyReport, WalkStep, What, cat, contents, expand, extract, find, list, resolve, row, tree,
-    verify,
+    OpenedContent, Overwrite, PartOptions, PartialImage, Row, Sum, TreeEntry, TreeOptions, Usage,
+    UsageKind, UsageNode, VerifyReport, WalkStep, What, cat, contents, expand, extract, find, list,
+    resolve, row, tree, verify,
 };

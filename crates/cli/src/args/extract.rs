@@ -7,6 +7,7 @@ use sinterfs::build::XattrFilter;
 use sinterfs::ops::{ArchiveFormat, ArchiveOrder};
 
 use super::input::ImageArgs;
+use super::part::PartArgs;
 use super::run::{JobsArgs, VerbosityArgs};
 
 /// Unpack an image.
@@ -113,6 +114,9 @@ pub struct ExtractArgs {
     /// Stop at the first file that cannot be restored or read.
     #[arg(long)]
     pub stop_on_error: bool,
+
+    #[command(flatten)]
+    pub part: PartArgs,
 
     #[command(flatten)]
     pub jobs: JobsArgs,

@@ -9,6 +9,7 @@ pub mod filter;
 pub mod input;
 pub mod pack;
 pub mod parity;
+pub mod part;
 #[cfg(feature = "remote")]
 pub mod remote;
 #[cfg(not(feature = "remote"))]

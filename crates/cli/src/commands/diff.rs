@@ -12,7 +12,7 @@ use sinterfs::{OpenOptions, Result};
 use crate::args::remote::RemoteArgs;
 use crate::args::run::{JobsArgs, VerbosityArgs};
 use crate::progress::Display;
-use crate::{exit, size, text};
+use crate::{exit, size, sqfsdiff_lines, text};
 
 /// Show the differences of two images, archives or directories.
 #[derive(Debug, clap::Args)]
@@ -65,6 +65,14 @@ pub struct Args {
     #[arg(long, value_name = "HEX")]
     digest_new: Option<Root>,
 
+    /// Print lines as sqfsdiff does.
+    #[arg(long, hide = true)]
+    sqfsdiff: bool,
+
+    /// Unpack the files that differ.
+    #[arg(long, hide = true, value_name = "DIR", requires = "sqfsdiff")]
+    extract_to: Option<PathBuf>,
+
     #[command(flatten)]
     remote: RemoteArgs,
 
@@ -93,12 +101,17 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     let trees = [&*args.old, &*args.new];
     let report = sinterfs::ops::diff(trees, &open, &options, display.observer())?;
+    if let Some(dir) = &args.extract_to {
+        sqfsdiff_lines::unpack(&report, trees, &open, dir, display.observer())?;
+    }
     let left_out = display
         .observer()
         .warnings()
         .saturating_sub(report.unreadable);
     drop(display);
-    if args.verbosity.json {
+    if args.sqfsdiff {
+        sqfsdiff_lines::print(&report)?;
+    } else if args.verbosity.json {
         text::print(&format!("{:#}\n", as_json(&report)))?;
     } else if !args.verbosity.quiet {
         let lines: String = report.changes.iter().map(line).collect();

@@ -4,7 +4,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
-use sinterfs::ops::{ExtractOptions, ExtractReport, FilteredImage, Overwrite, extract};
+use sinterfs::model::Image;
+use sinterfs::ops::{
+    ExtractOptions, ExtractReport, FilteredImage, Overwrite, PartialImage, extract,
+};
 use sinterfs::{Error, OpenOptions, Result};
 
 use super::archive;
@@ -35,7 +38,12 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
     let options = options(args);
     let filter = args.filter.filter()?;
     let image = FilteredImage::new(&**opened.raw(), &filter);
-    let mut report = extract(&image, output, &options, display.observer())?;
+    let part = args.part.options();
+    let part = part
+        .map(|part| PartialImage::new(&image, &part))
+        .transpose()?;
+    let image = part.as_ref().map_or(&image as &dyn Image, |part| part);
+    let mut report = extract(image, output, &options, display.observer())?;
     if args.paths.is_empty() && args.glob.is_empty() {
         // the root, which `sinter build` counts, too
         report.directories += 1;

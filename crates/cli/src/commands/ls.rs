@@ -11,6 +11,7 @@ use sinterfs::ops::{Follow, ListOptions, Row, WalkStep, expand, list, resolve, r
 use sinterfs::{Error, FileType, Result};
 
 use crate::args::input::ImageArgs;
+use crate::rdsquashfs_rows::RdsquashfsArgs;
 use crate::rows::{as_json, long, trimmed};
 use crate::text;
 use crate::unsquashfs_rows::{Columns, UnsquashfsRows};
@@ -96,6 +97,9 @@ pub struct Args {
     )]
     root_name: OsString,
 
+    #[command(flatten)]
+    rdsquashfs: RdsquashfsArgs,
+
     /// Print help.
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
@@ -114,6 +118,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             root: args.root_name.as_bytes(),
         };
         listing.print(image, &args.paths, &mut out)?;
+        out.flush().map_err(failed)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(form) = args.rdsquashfs.rdsquashfs {
+        args.rdsquashfs.print(form, image, &args.paths, &mut out)?;
         out.flush().map_err(failed)?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -6,6 +6,7 @@
 //! tables). Nothing here decides what images contain: the result is parsed like any command line.
 
 mod checkers;
+mod exit_codes;
 mod mkdwarfs;
 mod mkfs_cramfs;
 mod mkfs_erofs;
@@ -14,7 +15,9 @@ mod mksquashfs;
 mod mounts;
 mod parse;
 mod parsed;
+mod rdsquashfs;
 mod readers;
+mod sqfsdiff;
 mod sqfstar;
 mod squashfs_ng;
 mod table;
@@ -28,6 +31,7 @@ use std::path::Path;
 use clap::error::{ContextKind, ContextValue};
 use sinterfs::{Error, Result};
 
+pub use exit_codes::ExitCodes;
 use parse::Request;
 use parsed::Typed;
 use table::Tool;
@@ -53,7 +57,7 @@ pub struct Translated {
     typed: Vec<Typed>,
 }
 
-const TOOLS: [&Tool; 22] = [
+const TOOLS: [&Tool; 24] = [
     &mksquashfs::TOOL,
     &sqfstar::TOOL,
     &squashfs_ng::TAR2SQFS,
@@ -68,6 +72,8 @@ const TOOLS: [&Tool; 22] = [
     &readers::SQFSCAT,
     &readers::SQFS2TAR,
     &readers::DWARFSEXTRACT,
+    &rdsquashfs::TOOL,
+    &sqfsdiff::TOOL,
     &checkers::FSCK_EROFS,
     &checkers::DWARFSCK,
     &mounts::MOUNT_SINTER,
@@ -78,14 +84,20 @@ const TOOLS: [&Tool; 22] = [
     &mounts::EROFSFUSE,
 ];
 
+/// Returns the program whose name is in the first argument of a command line.
+fn called(args: &[OsString]) -> Option<&'static Tool> {
+    let name = Path::new(args.first()?).file_name()?;
+    TOOLS.into_iter().find(|tool| name == OsStr::new(tool.name))
+}
+
+/// Returns the exit codes of a command line, by the program name in its first argument.
+pub fn exit_codes(args: &[OsString]) -> ExitCodes {
+    ExitCodes(called(args).map(|tool| tool.name))
+}
+
 /// Returns the request of a command line, by the program name in its first argument.
 pub fn invocation(mut args: Vec<OsString>) -> Result<Invocation> {
-    let called = args.first().map(OsString::as_os_str).unwrap_or_default();
-    let name = Path::new(called).file_name().map(OsStr::to_owned);
-    let tool = TOOLS
-        .iter()
-        .find(|tool| name.as_deref() == Some(OsStr::new(tool.name)));
-    let Some(tool) = tool else {
+    let Some(tool) = called(&args) else {
         return Ok(Invocation::Own(args));
     };
     let rest = args.split_off(1);

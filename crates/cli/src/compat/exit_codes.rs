@@ -1,0 +1,41 @@
+//! The exit codes of other programs, for scripts that tell a failure of one kind from another.
+//!
+//! In: the name of the program and our exit code. Out: the exit code of that program, by its
+//! manual.
+
+use std::process::ExitCode;
+
+use crate::exit::{BROKEN_PIPE, INTERRUPTED, PARTIAL, USAGE};
+
+/// The exit codes of a program that was called by this name; ours for none.
+#[derive(Debug, Clone, Copy)]
+pub struct ExitCodes(pub(super) Option<&'static str>);
+
+impl ExitCodes {
+    /// Returns the exit code where ours ends with an error.
+    pub fn of_error(self, ours: u8) -> u8 {
+        match (self.0, ours) {
+            (None, _) => ours,
+            // what a shell makes of the signals that end the others
+            (_, INTERRUPTED | BROKEN_PIPE) => ours,
+            // as diff(1)
+            (Some("sqfsdiff"), _) => 2,
+            // mkfs.cramfs(8), and mkfs(8) for wrong use
+            (Some("mkfs.cramfs"), USAGE) => 16,
+            (Some("mkfs.cramfs"), _) => 8,
+            // mount(8): wrong use, and a mount that failed
+            (Some("mount.sinter" | "mount.fuse.sinter" | "mount.dwarfs"), USAGE) => 1,
+            (Some("mount.sinter" | "mount.fuse.sinter" | "mount.dwarfs"), _) => 32,
+            _ => 1,
+        }
+    }
+
+    /// Returns the exit code of a run without an error that ends it.
+    pub fn of_run(self, ours: ExitCode) -> ExitCode {
+        match self.0 {
+            // 1 is for errors that end it
+            Some("unsquashfs") if ours == ExitCode::from(PARTIAL) => ExitCode::from(2),
+            _ => ours,
+        }
+    }
+}
