@@ -57,8 +57,8 @@ impl Format for ErofsFormat {
         let image: Arc<dyn Image> = match options.objects.clone() {
             None => Arc::clone(&concrete) as _,
             Some(dir) => {
-                let (image, store) = (Arc::clone(&concrete), Arc::new(ObjectDirectory(dir)));
-                let view = Composefs::new(image, store, options.verify_objects);
+                let (image, store) = (Arc::clone(&concrete), ObjectDirectory::at(&dir)?);
+                let view = Composefs::new(image, Arc::new(store), options.verify_objects);
                 Arc::new(match options.trust {
                     // devices that the image names are as trusted as the image; no others are
                     Some(_) => view.all_named(),

@@ -12,6 +12,16 @@ use sinterfs_model::{Error, Result};
 /// A directory of composefs' objects.
 pub(crate) struct ObjectDirectory(pub(crate) PathBuf);
 
+impl ObjectDirectory {
+    /// Takes a directory, which stays the same when this process changes its own.
+    pub(crate) fn at(dir: &Path) -> Result<Self> {
+        let absolute = std::path::absolute(dir);
+        let absolute =
+            absolute.map_err(|error| Error::io("cannot resolve the path", error).path(dir))?;
+        Ok(Self(absolute))
+    }
+}
+
 impl Objects for ObjectDirectory {
     fn open(&self, path: &[u8]) -> Result<Arc<dyn ReadAt>> {
         let path = Path::new(OsStr::from_bytes(path));
