@@ -5,6 +5,7 @@ mod build_report;
 mod calendar;
 mod commands;
 mod compat;
+mod composefs_lines;
 mod exit;
 mod flags;
 mod help;

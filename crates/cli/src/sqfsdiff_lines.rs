@@ -6,13 +6,14 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use sinterfs::model::Observer;
 use sinterfs::ops::{Change, DiffReport, ExtractOptions, Field, What, extract};
 use sinterfs::{Error, FileType, OpenOptions, Result};
+
+use crate::text;
 
 /// Prints the differences.
 pub fn print(report: &DiffReport) -> Result<()> {
@@ -26,9 +27,7 @@ pub fn print(report: &DiffReport) -> Result<()> {
     changes.sort_by_cached_key(|change| place(&change.path, &lone));
     let mut out = Vec::new();
     changes.iter().for_each(|change| lines(change, &mut out));
-    let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(&out).and_then(|()| stdout.flush());
-    written.map_err(|error| Error::io("cannot write to standard output", error))
+    text::print_bytes(&out)
 }
 
 /// Returns the changes without those below a directory that is a file of another type on the other

@@ -62,8 +62,13 @@ pub fn counts(numbers: &[(u64, &str)]) -> String {
 
 /// Prints text to standard output; fails if not all of it can be written.
 pub fn print(text: &str) -> Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+/// Prints bytes to standard output; fails if not all of them can be written.
+pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())
+    out.write_all(bytes)
         .and_then(|()| out.flush())
         .map_err(|e| Error::io("cannot write to standard output", e))
 }

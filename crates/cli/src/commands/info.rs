@@ -10,6 +10,7 @@ use sinterfs::{Error, Kind, Result};
 
 use super::digest::is_same;
 use crate::args::input::ImageArgs;
+use crate::composefs_lines::{self, ComposefsFacts};
 use crate::{page, text};
 
 /// Show format, totals, codecs and history of an image.
@@ -44,10 +45,25 @@ pub struct Args {
     /// Replace that file if it exists.
     #[arg(long, requires = "report")]
     force: bool,
+
+    /// Print facts about composefs images as composefs-info does.
+    #[arg(long, hide = true, value_enum, value_name = "FACTS")]
+    composefs: Option<ComposefsFacts>,
+
+    /// With --composefs, further images.
+    #[arg(long, hide = true, value_name = "IMAGE", requires = "composefs")]
+    and: Vec<PathBuf>,
 }
 
 /// Prints the properties, or writes the page.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    if let Some(facts) = args.composefs {
+        let first = std::slice::from_ref(&args.image.image);
+        let images = [first, &args.and].concat();
+        let objects = args.image.objects.as_deref();
+        return text::print_bytes(&composefs_lines::lines(facts, &images, objects)?)
+            .map(|()| ExitCode::SUCCESS);
+    }
     let opened = match args.image.open() {
         Ok(opened) => opened,
         Err(error) => return disk(args, error),

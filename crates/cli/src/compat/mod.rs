@@ -6,6 +6,8 @@
 //! tables). Nothing here decides what images contain: the result is parsed like any command line.
 
 mod checkers;
+mod composefs;
+mod dump_erofs;
 mod exit_codes;
 mod mkdwarfs;
 mod mkfs_cramfs;
@@ -57,7 +59,7 @@ pub struct Translated {
     typed: Vec<Typed>,
 }
 
-const TOOLS: [&Tool; 24] = [
+const TOOLS: [&Tool; 28] = [
     &mksquashfs::TOOL,
     &sqfstar::TOOL,
     &squashfs_ng::TAR2SQFS,
@@ -76,6 +78,10 @@ const TOOLS: [&Tool; 24] = [
     &sqfsdiff::TOOL,
     &checkers::FSCK_EROFS,
     &checkers::DWARFSCK,
+    &dump_erofs::TOOL,
+    &composefs::MKCOMPOSEFS,
+    &composefs::COMPOSEFS_INFO,
+    &composefs::MOUNT_COMPOSEFS,
     &mounts::MOUNT_SINTER,
     &mounts::MOUNT_FUSE_SINTER,
     &mounts::MOUNT_DWARFS,

@@ -107,6 +107,27 @@ fn readers_under_their_names() {
     std::fs::create_dir(work.join("out")).expect("a directory");
     call(work, "dwarfsextract", &["-i", "image", "-o", "out"]);
     assert_eq!(read("out/dir/file"), "content");
+    // what is shown is ours, by the options of dump.erofs
+    let shown = |words: &[&str]| {
+        let output = called(work, "dump.erofs", words);
+        assert!(output.status.success(), "{words:?}: {}", words_of(&output));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    assert!(shown(&["image"]).contains("SquashFS"));
+    assert_eq!(shown(&["-s", "image"]), shown(&["image"]));
+    assert!(shown(&["--path=/dir/file", "image"]).contains("Size: 7"));
+    assert!(shown(&["--ls", "--path", "/dir", "image"]).contains(" dir/file\n"));
+    assert_eq!(shown(&["--cat", "--path=dir/file", "image"]), "content");
+    for (words, hint) in [
+        (&["--ls", "image"][..], "--path PATH"),
+        (&["-e", "--path=/dir", "image"], "info --dump"),
+        (&["--nid=37", "image"], "--path"),
+        (&["-s", "--cat", "--path=/dir/file", "image"], "exclude"),
+    ] {
+        let refused = called(work, "dump.erofs", words);
+        assert!(words_of(&refused).contains(hint), "{words:?}: {refused:?}");
+        assert_eq!(refused.status.code(), Some(1), "{words:?}");
+    }
     call(work, "fsck.erofs", &["-d1", "image"]);
     call(work, "fsck.erofs", &["--extract", "image"]);
     call(

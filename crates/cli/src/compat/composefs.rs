@@ -1,0 +1,197 @@
+//! The options of mkcomposefs, composefs-info and mount.composefs (1.0.8), translated to those of
+//! `sinter build`, `info` and `mount`.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use sinterfs::{Error, Result};
+
+use super::parsed::{Parsed, with_value};
+use super::table::Meaning::{Combined, Refused, Same};
+use super::table::{Rule, Style, Tool, rule};
+
+pub(super) const MKCOMPOSEFS: Tool = Tool {
+    name: "mkcomposefs",
+    usage: "[OPTIONS] SOURCE IMAGE",
+    about: "\
+Writes a composefs image, with the content of files in an object directory, as `sinter build -f
+composefs` does: the image has the bytes of that of mkcomposefs. An image that exists is replaced.
+Each line shows the equivalent option of `sinter build`.",
+    style: Style::Getopt,
+    help: &["-h"],
+    version: &[],
+    rules: MKCOMPOSEFS_RULES,
+    translate: mkcomposefs,
+};
+
+const MKCOMPOSEFS_RULES: &[Rule] = &[
+    rule(&["--digest-store"], "DIR", Same("--digest-store")),
+    rule(&["--use-epoch"], "", Same("--use-epoch")),
+    rule(&["--skip-devices"], "", Same("--skip-devices")),
+    rule(&["--skip-xattrs"], "", Same("--no-xattrs")),
+    rule(&["--user-xattrs"], "", Same("--user-xattrs")),
+    rule(&["--print-digest"], "", Same("--print-digest")),
+    rule(
+        &["--print-digest-only"],
+        "",
+        Combined("--print-digest -o /dev/null"),
+    ),
+    rule(&["--from-file"], "", Combined("--from-dump SOURCE")),
+    rule(&["--min-version"], "N", Same("--min-version")),
+    rule(&["--max-version"], "N", Same("--max-version")),
+    rule(&["--threads"], "N", Same("--jobs")),
+];
+
+fn mkcomposefs(mut parsed: Parsed) -> Result<Vec<OsString>> {
+    let is_digest_only = parsed.is_given("--print-digest-only");
+    if is_digest_only {
+        parsed.push_flag("--print-digest");
+    }
+    let mut operands = std::mem::take(&mut parsed.operands).into_iter();
+    let source = operands.next();
+    let source = source.ok_or_else(|| Error::invalid("the source is missing"))?;
+    let image = match (operands.next(), is_digest_only) {
+        (None, true) => "/dev/null".into(),
+        (Some(_), true) => {
+            let what = "--print-digest-only writes no image: leave its name out";
+            return Err(Error::invalid(what));
+        }
+        (Some(image), false) => image,
+        (None, false) => return Err(Error::invalid("the name of the image is missing")),
+    };
+    if operands.next().is_some() {
+        return Err(Error::invalid("one source and one image are taken"));
+    }
+    let mut words: Vec<OsString> = ["build", "--format=composefs", "--quiet", "--force"]
+        .map(OsString::from)
+        .into();
+    words.append(&mut parsed.translated);
+    words.push(with_value("--output", &image));
+    match parsed.is_given("--from-file") {
+        true => words.push(with_value("--from-dump", &source)),
+        false => words.extend(["--".into(), source]),
+    }
+    Ok(words)
+}
+
+pub(super) const COMPOSEFS_INFO: Tool = Tool {
+    name: "composefs-info",
+    usage: "[--basedir=DIR] ls|objects|missing-objects|dump|measure-file FILE..",
+    about: "\
+Prints the files, objects or dump of composefs images, or the fs-verity digests of files, in the
+form of composefs-info. Each line shows the equivalent option of `sinter info`.",
+    style: Style::Getopt,
+    help: &[],
+    version: &[],
+    rules: &[
+        rule(&["--basedir"], "DIR", Combined("--objects DIR")),
+        rule(
+            &["--filter"],
+            "NAME",
+            Refused("`sinter ls -R IMAGE NAME` lists what is below a name"),
+        ),
+    ],
+    translate: composefs_info,
+};
+
+fn composefs_info(mut parsed: Parsed) -> Result<Vec<OsString>> {
+    let operands = std::mem::take(&mut parsed.operands);
+    let mut operands = operands.iter();
+    let forms = ["ls", "objects", "missing-objects", "dump", "measure-file"];
+    let form = operands.next().and_then(|word| {
+        let mut forms = forms.into_iter();
+        forms.find(|form| word == *form)
+    });
+    let form = form.ok_or_else(|| {
+        let forms = forms.join(", ");
+        Error::invalid(format!("the first argument is one of {forms}"))
+    })?;
+    let image = operands.next();
+    let image = image.ok_or_else(|| Error::invalid("the image is missing"))?;
+    let mut words = vec!["info".into(), format!("--composefs={form}").into()];
+    let objects = parsed.values("--basedir").last();
+    words.extend(objects.map(|objects| with_value("--objects", objects)));
+    words.extend(operands.map(|image| with_value("--and", image)));
+    words.extend(["--".into(), image.clone()]);
+    Ok(words)
+}
+
+pub(super) const MOUNT_COMPOSEFS: Tool = Tool {
+    name: "mount.composefs",
+    usage: "IMAGE DIR [-t TYPE] [-o OPTIONS]",
+    about: "\
+Mounts a composefs image with its object directory, as `sinter mount --objects DIR` does. Of the
+options -o, basedir=DIR is --objects DIR; ro is the default; options of mount(8) are taken as by
+`sinter mount`; the others of mount.composefs are refused with what to use instead.",
+    style: Style::Getopt,
+    help: &["-h"],
+    version: &[],
+    rules: &[
+        rule(
+            &["-o"],
+            "OPTIONS",
+            Combined("basedir=DIR: --objects DIR; others -o OPTIONS"),
+        ),
+        rule(&["-t"], "TYPE", Combined("composefs")),
+    ],
+    translate: mount_composefs,
+};
+
+/// The options of mount.composefs that are refused, and what to use instead.
+const REFUSED: [(&str, &str); 7] = [
+    (
+        "digest",
+        "compare with what `composefs-info measure-file IMAGE` prints, or use `sinter mount \
+         --digest` with the digest that `sinter digest IMAGE` prints",
+    ),
+    (
+        "verity",
+        "`sinter mount --verify` compares each object with its digest in the image",
+    ),
+    (
+        "tryverity",
+        "`sinter mount --verify` compares each object with its digest in the image",
+    ),
+    ("rw", "`sinter mount --overlay UPPER` is writable"),
+    ("upperdir", "`sinter mount --overlay UPPER` is writable"),
+    ("workdir", "`sinter mount --overlay UPPER` has its own"),
+    ("idmap", "`sinter mount -o uid=N,gid=N` changes the owners"),
+];
+
+fn mount_composefs(mut parsed: Parsed) -> Result<Vec<OsString>> {
+    let operands = std::mem::take(&mut parsed.operands);
+    if let Some(kind) = parsed.text("-t")?
+        && kind != "composefs"
+    {
+        let what = format!("mount.composefs -t {kind}: the type is composefs");
+        return Err(Error::invalid(what));
+    }
+    let (mut objects, mut others) = (None, Vec::new());
+    let all = parsed.values("-o").map(OsStrExt::as_bytes);
+    for option in all.flat_map(|all| all.split(|&byte| byte == b',')) {
+        let mut parts = option.splitn(2, |&byte| byte == b'=');
+        let name = parts.next().unwrap_or_default();
+        if let Some((name, hint)) = REFUSED.iter().find(|(one, _)| one.as_bytes() == name) {
+            let what = format!("mount.composefs -o {name} is not supported: {hint}");
+            return Err(Error::unsupported(what));
+        }
+        match (name, parts.next()) {
+            (b"basedir", Some(dir)) if dir.contains(&b':') => {
+                let what = "mount.composefs -o basedir takes one directory here: make one of \
+                            several with links (`cp -al`)";
+                return Err(Error::unsupported(what));
+            }
+            (b"basedir", Some(dir)) => objects = Some(OsStr::from_bytes(dir)),
+            _ if option.is_empty() => {}
+            _ => others.push(OsStr::from_bytes(option)),
+        }
+    }
+    let mut words: Vec<OsString> = vec!["mount".into(), "--called-by-mount".into()];
+    words.extend(objects.map(|dir| with_value("--objects", dir)));
+    for option in others {
+        words.extend(["-o".into(), option.to_owned()]);
+    }
+    words.push("--".into());
+    words.extend(operands);
+    Ok(words)
+}
