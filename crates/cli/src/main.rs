@@ -26,6 +26,7 @@ mod sqfsdiff_lines;
 mod text;
 mod timings;
 mod unsquashfs_rows;
+mod unsquashfs_superblock;
 mod version;
 
 use std::ffi::OsString;

@@ -11,7 +11,7 @@ use sinterfs::{Error, Kind, Result};
 use super::digest::is_same;
 use crate::args::input::ImageArgs;
 use crate::composefs_lines::{self, ComposefsFacts};
-use crate::{page, text};
+use crate::{page, text, unsquashfs_superblock};
 
 /// Show format, totals, codecs and history of an image.
 #[derive(Debug, clap::Args)]
@@ -46,6 +46,10 @@ pub struct Args {
     #[arg(long, requires = "report")]
     force: bool,
 
+    /// Print the superblock of a SquashFS image as unsquashfs does.
+    #[arg(long, hide = true)]
+    unsquashfs: bool,
+
     /// Print facts about composefs images as composefs-info does.
     #[arg(long, hide = true, value_enum, value_name = "FACTS")]
     composefs: Option<ComposefsFacts>,
@@ -75,6 +79,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let details = opened.info()?;
     if let Some(report) = &args.report {
         write_report(args, report, &details, &opened.usage()?)?;
+    } else if let (true, Some(lines)) = (
+        args.unsquashfs,
+        unsquashfs_superblock::lines(&args.image.image, &details),
+    ) {
+        text::print(&lines)?;
     } else if args.json {
         text::print(&format!("{:#}\n", json(&InfoValue::Map(details))))?;
     } else {

@@ -2,12 +2,14 @@
 //! those of `sinter extract`, `ls`, `cat` and `info`.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use sinterfs::{Error, Result};
 
 use super::parsed::{Parsed, with_value};
 use super::table::Meaning::{Already, Combined, Refused, Same};
 use super::table::{Rule, Style, Tool, rule};
+use super::values;
 
 pub(super) const UNSQUASHFS: Tool = Tool {
     name: "unsquashfs",
@@ -55,7 +57,11 @@ const UNSQUASHFS_RULES: &[Rule] = &[
         Combined("as -ll, without directories that hold something"),
     ),
     rule(&["-UTC"], "", Already("times are shown in UTC")),
-    rule(&["-s", "-stat"], "", Combined("info")),
+    rule(
+        &["-s", "-stat"],
+        "",
+        Combined("info, in the form of unsquashfs, with the time in UTC"),
+    ),
     rule(&["-cat"], "", Combined("cat")),
     rule(&["-o", "-offset"], "BYTES", Same("--offset")),
     rule(&["-p", "-processors"], "N", Combined("--jobs")),
@@ -84,7 +90,7 @@ const UNSQUASHFS_RULES: &[Rule] = &[
     rule(
         &["-e", "-ef"],
         "FILE",
-        Refused("paths are given as arguments, not in a file"),
+        Combined("its lines are further paths"),
     ),
     rule(
         &["-i"],
@@ -269,7 +275,11 @@ fn unsquashfs(mut parsed: Parsed) -> Result<Vec<OsString>> {
     let mut operands = std::mem::take(&mut parsed.operands).into_iter();
     let image = operands.next();
     let image = image.ok_or_else(|| Error::invalid("the image is missing"))?;
-    let paths: Vec<OsString> = operands.collect();
+    let mut paths: Vec<OsString> = operands.collect();
+    for file in parsed.values("-e") {
+        let lines = values::lines_of(Path::new(file))?;
+        paths.extend(lines.into_iter().map(values::os_string));
+    }
     let asked = ["-l", "-ll", "-lln", "-lc", "-llc", "-s", "-cat"]
         .into_iter()
         .filter(|option| parsed.is_given(option));
@@ -281,7 +291,7 @@ fn unsquashfs(mut parsed: Parsed) -> Result<Vec<OsString>> {
         ["-lln"] => ("ls", &["--unsquashfs=numeric"]),
         ["-lc"] => ("ls", &["--unsquashfs=names", "--concise"]),
         ["-llc"] => ("ls", &["--unsquashfs=long", "--concise"]),
-        ["-s"] => ("info", &[]),
+        ["-s"] => ("info", &["--unsquashfs"]),
         ["-cat"] => ("cat", &[]),
         _ => {
             let what = "-l, -ll, -lln, -lc, -llc, -s and -cat exclude each other";

@@ -60,6 +60,38 @@ fn listings_are_those_of_unsquashfs() {
         assert!(ours.stdout == real.stdout, "{arguments:?}");
         assert_eq!(ours.status.code(), real.status.code(), "{arguments:?}");
     }
+    for flags in [
+        "-comp xz -Xbcj x86,arm -Xdict-size 8192 -all-root",
+        "-comp xz -Xdict-size 8192 -no-xattrs -no-exports",
+        "-comp gzip -Xcompression-level 3 -Xwindow-size 10 -no-fragments",
+        "-comp gzip -Xstrategy filtered,fixed -always-use-fragments",
+        "-comp lz4 -Xhc -no-duplicates",
+        "-comp zstd -Xcompression-level 3 -noI",
+        "-comp lzo -Xalgorithm lzo1x_999 -Xcompression-level 3 -noId -noD",
+        "-comp lzo -Xalgorithm lzo1x_1 -noF -noX -b 64K",
+        "-comp lzma -mkfs-time 1000000000",
+    ] {
+        shell(
+            work,
+            &format!("mksquashfs tree image -noappend -quiet -no-progress {flags}"),
+        );
+        let arguments = ["-s", "image"];
+        let mut real = Command::new("unsquashfs");
+        let real = real.current_dir(work).env("TZ", "UTC").args(arguments);
+        assert_eq!(
+            String::from_utf8_lossy(&called(work, "unsquashfs", &arguments).stdout),
+            String::from_utf8_lossy(&real.output().expect("unsquashfs").stdout),
+            "{flags}"
+        );
+    }
+    // paths in a file
+    shell(work, "printf 'd/sub\n# a comment\nf\n' >list");
+    let arguments = ["-n", "-ef", "list", "-d", "some", "image"];
+    call(work, "unsquashfs", &arguments);
+    shell(
+        work,
+        "unsquashfs -n -q -ef list -d real image >/dev/null; diff -r some real",
+    );
     if has("sqfscat") {
         let arguments = ["image", "f", "d/sub/a name"];
         let real = Command::new("sqfscat")

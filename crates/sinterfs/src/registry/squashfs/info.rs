@@ -37,6 +37,17 @@ pub(super) fn details(image: &Squashfs) -> Result<InfoRows> {
     if let Some(options) = image.compressor_options()? {
         add("compressor options", compressor_options(options));
     }
+    let flags = [
+        (Flags::NO_FRAGMENTS, "no fragments"),
+        (Flags::ALWAYS_FRAGMENTS, "always fragments"),
+        (Flags::DUPLICATES, "duplicates"),
+        (Flags::NO_XATTRS, "no xattrs"),
+    ];
+    let flags = flags.iter().filter(|(flag, _)| superblock.flags.has(*flag));
+    let flags: Vec<_> = flags.map(|(_, name)| InfoValue::from(*name)).collect();
+    if !flags.is_empty() {
+        add("flags", InfoValue::List(flags));
+    }
     let raw = [
         (Flags::RAW_INODES, "inodes"),
         (Flags::RAW_DATA, "data"),

@@ -1,0 +1,211 @@
+//! The superblock of a SquashFS image as `unsquashfs -s` prints it, for scripts that read it.
+//!
+//! Enters what `sinter info` tells of an image; leaves lines, or nothing for other formats and
+//! versions before 4. Facts: the output of Debian's unsquashfs 4.5.1, with which a test compares
+//! each byte; the time is in UTC.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use sinterfs::image::{InfoRows, InfoValue};
+
+use crate::calendar;
+
+/// The filters of xz, by bit.
+const FILTERS: [&str; 8] = [
+    "x86", "powerpc", "ia64", "arm", "armthumb", "sparc", "arm64", "riscv",
+];
+
+/// The strategies of gzip, by bit.
+const STRATEGIES: [&str; 5] = [
+    "default",
+    "filtered",
+    "huffman_only",
+    "run_length_encoded",
+    "fixed",
+];
+
+/// The algorithms of lzo, by number.
+const ALGORITHMS: [&str; 5] = [
+    "lzo1x_1",
+    "lzo1x_1_11",
+    "lzo1x_1_12",
+    "lzo1x_1_15",
+    "lzo1x_999",
+];
+
+/// What is known of an image.
+struct Facts<'a>(&'a InfoRows);
+
+impl Facts<'_> {
+    fn get(&self, name: &str) -> Option<&InfoValue> {
+        let found = self.0.iter().find(|(row, _)| row == name);
+        found.map(|(_, value)| value)
+    }
+
+    fn number(&self, name: &str) -> u64 {
+        match self.get(name) {
+            Some(InfoValue::Number(number)) => *number,
+            _ => 0,
+        }
+    }
+
+    fn text(&self, name: &str) -> &str {
+        match self.get(name) {
+            Some(InfoValue::Text(text)) => text,
+            _ => "",
+        }
+    }
+
+    /// Returns whether a list has an entry.
+    fn lists(&self, name: &str, entry: &str) -> bool {
+        let Some(InfoValue::List(list)) = self.get(name) else {
+            return false;
+        };
+        let is_entry = |item: &InfoValue| matches!(item, InfoValue::Text(text) if text == entry);
+        list.iter().any(is_entry)
+    }
+
+    fn options(&self) -> Option<Facts<'_>> {
+        match self.get("compressor options") {
+            Some(InfoValue::Map(rows)) => Some(Facts(rows)),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the lines about an image; `None` if it is not SquashFS 4.
+pub fn lines(image: &Path, rows: &InfoRows) -> Option<String> {
+    let facts = Facts(rows);
+    let version = facts.text("version").strip_prefix("4.")?;
+    if facts.text("format") != "SquashFS" {
+        return None;
+    }
+    let size = facts.number("image bytes");
+    let exportable = matches!(facts.get("export table"), Some(InfoValue::Flag(true)));
+    let not = |is: bool| if is { "" } else { "not " };
+    let mut text = format!(
+        "Found a valid SQUASHFS 4:{version} superblock on {}.\nCreation or last append time {}\n\
+         Filesystem size {size} bytes ({} Kbytes / {} Mbytes)\nCompression {}\n",
+        image.display(),
+        time(facts.number("created")),
+        hundredths(size, 10),
+        hundredths(size, 20),
+        facts.text("compression"),
+    );
+    if let Some(options) = facts.options() {
+        text += &compressor(facts.text("compression"), &options);
+    }
+    // writing to a string cannot fail
+    let _ = writeln!(text, "Block size {}", facts.number("block size"));
+    let _ = writeln!(text, "Filesystem is {}exportable via NFS", not(exportable));
+    let stored = |part: &str| match facts.lists("not compressed", part) {
+        true => "uncompressed",
+        false => "compressed",
+    };
+    let ids = match facts.lists("not compressed", "inodes") {
+        true => "uncompressed",
+        false => stored("ids"),
+    };
+    text += &format!(
+        "Inodes are {}\nData is {}\nUids/Gids (Id table) are {ids}\n",
+        stored("inodes"),
+        stored("data"),
+    );
+    let flag = |name: &str| facts.lists("flags", name);
+    if flag("no fragments") {
+        text += "Fragments are not stored\n";
+    } else {
+        text += &format!(
+            "Fragments are {}\nAlways-use-fragments option is {}specified\n",
+            stored("fragments"),
+            not(flag("always fragments")),
+        );
+    }
+    match flag("no xattrs") {
+        true => text += "Xattrs are not stored\n",
+        false => text += &format!("Xattrs are {}\n", stored("xattrs")),
+    }
+    text += &format!("Duplicates are {}removed\n", not(flag("duplicates")));
+    for (what, row) in [
+        ("fragments", "fragments"),
+        ("inodes", "inodes"),
+        ("ids", "owners and groups"),
+    ] {
+        text += &format!("Number of {what} {}\n", facts.number(row));
+    }
+    if !flag("no xattrs") {
+        text += &format!("Number of xattr ids {}\n", facts.number("xattr lists"));
+    }
+    Some(text)
+}
+
+/// Returns the lines about the options of the codec.
+fn compressor(codec: &str, options: &Facts<'_>) -> String {
+    let number = |name| options.number(name);
+    let named = |names: &[&str], bits: u64| {
+        let names = names.iter().enumerate();
+        let set = names.filter(|(bit, _)| bits >> bit & 1 != 0);
+        set.map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
+    };
+    match codec {
+        "gzip" => format!(
+            "\tcompression-level {}\n\twindow-size {}\n\tStrategies selected: {}\n",
+            number("level"),
+            number("window log"),
+            match number("strategies") {
+                0 => "default".to_owned(),
+                bits => named(&STRATEGIES, bits),
+            }
+        ),
+        "xz" => {
+            let mut text = format!("\tDictionary size {}\n", number("dictionary"));
+            text += &match number("filters") {
+                0 => "\tNo filters specified\n".to_owned(),
+                bits => format!("\tFilters selected: {}\n", named(&FILTERS, bits)),
+            };
+            text
+        }
+        "lzo" => {
+            let algorithm = usize::try_from(number("algorithm")).unwrap_or(usize::MAX);
+            let name = ALGORITHMS.get(algorithm).copied().unwrap_or("unknown");
+            let level = match name {
+                "lzo1x_999" => format!("\tcompression level {}\n", number("level")),
+                _ => String::new(),
+            };
+            format!("\talgorithm {name}\n{level}")
+        }
+        "lz4" if number("flags") & 1 != 0 => {
+            "\tHigh Compression option specified (-Xhc)\n".to_owned()
+        }
+        "zstd" => format!("\tcompression-level {}\n", number("level")),
+        _ => String::new(),
+    }
+}
+
+/// Returns a number of units of 2^`log` bytes with two digits after the point, rounded as printf
+/// does.
+fn hundredths(bytes: u64, log: u32) -> String {
+    let unit = (1_u64 << log) as f64;
+    format!("{:.2}", bytes as f64 / unit)
+}
+
+/// Returns a time as ctime(3) does, in UTC.
+fn time(secs: u64) -> String {
+    let secs = i64::try_from(secs).unwrap_or(i64::MAX);
+    let (days, rest) = (secs.div_euclid(86_400), secs.rem_euclid(86_400));
+    let (year, month, day) = calendar::date(days);
+    let week = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    let year_of = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let index = |number: i64| usize::try_from(number).unwrap_or_default();
+    format!(
+        "{} {} {day:>2} {:02}:{:02}:{:02} {year}",
+        week[index(days.rem_euclid(7)) % 7],
+        year_of[index(month - 1) % 12],
+        rest / 3600,
+        rest / 60 % 60,
+        rest % 60,
+    )
+}
