@@ -27,6 +27,11 @@ impl Drop for Registry {
 }
 
 fn registry(dir: &Path, more: &str) -> Option<Registry> {
+    registry_by(dir, "", more)
+}
+
+/// Starts a registry with more about HTTP, and more about the rest.
+fn registry_by(dir: &Path, http: &str, more: &str) -> Option<Registry> {
     if !Path::new("/usr/bin/docker-registry").exists() {
         skip("no docker-registry");
         return None;
@@ -37,7 +42,7 @@ fn registry(dir: &Path, more: &str) -> Option<Registry> {
     let conf = format!(
         "version: 0.1\nlog: {{level: error}}\n\
          storage: {{filesystem: {{rootdirectory: {}/registry}}}}\n\
-         http: {{addr: '127.0.0.1:{port}', secret: x}}\n{more}",
+         http: {{addr: '127.0.0.1:{port}', secret: x{http}}}\n{more}",
         dir.display()
     );
     std::fs::write(dir.join("registry.yml"), conf).unwrap();
@@ -237,6 +242,146 @@ fn an_ordinary_image_is_a_source() {
     // it is no image that can be read in place
     let refused = try_run(["ls", "--cache", "none", &url]);
     assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+}
+
+/// Writes the file of a registry's servers to `hosts`.
+fn write_hosts(dir: &Path, name: &str, text: &str) {
+    let hosts = dir.join("hosts").join(name);
+    std::fs::create_dir_all(&hosts).unwrap();
+    std::fs::write(hosts.join("hosts.toml"), text).unwrap();
+}
+
+#[test]
+fn mirrors_of_hosts_toml_are_asked_first_and_never_in_the_way() {
+    let dir = scratch();
+    let (here, there) = (dir.path().join("here"), dir.path().join("there"));
+    std::fs::create_dir(&here).unwrap();
+    std::fs::create_dir(&there).unwrap();
+    let (Some(own), Some(mirror)) = (registry(&here, ""), registry(&there, "")) else {
+        return;
+    };
+    let tree = tree(dir.path());
+    let file = dir.path().join("image");
+    let image = build("dwarfs", &tree, &file, &[]);
+    let url = format!("oci://127.0.0.1:{}/x:1", own.port);
+    let at_mirror = format!("oci://127.0.0.1:{}/x:1", mirror.port);
+    run([Path::new("push"), &file, Path::new(&at_mirror)]);
+    let name = format!("127.0.0.1_{}_", own.port);
+    let line = format!("[host.\"http://127.0.0.1:{}\"]\n", mirror.port);
+    write_hosts(dir.path(), &name, &line);
+    let (hosts, out) = (dir.path().join("hosts"), dir.path().join("out"));
+    let (hosts, out) = (hosts.to_str().unwrap(), out.to_str().unwrap());
+    let cache = dir.path().join("cache");
+    let flags = ["--force", "--cache", cache.to_str().unwrap(), "-o", out];
+    let pull = || {
+        let _ = std::fs::remove_file(out);
+        let pulled = try_run([&["pull", "--hosts", hosts, &url], &flags[..]].concat());
+        (
+            pulled.status.code(),
+            std::fs::read(out).ok() == Some(image.clone()),
+            pulled,
+        )
+    };
+    let forget = || std::fs::remove_dir_all(&cache).unwrap();
+    // the registry itself has nothing
+    let (code, is_same, output) = pull();
+    assert!(code == Some(0) && is_same, "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+    let without = try_run(["ls", "--cache", "none", &url]);
+    assert_eq!(without.status.code(), Some(5), "{without:?}");
+    // a push goes to the registry, and then other bytes at the mirror do no harm
+    let push = ["push", "--hosts", hosts, file.to_str().unwrap(), &url];
+    run(push);
+    shell(
+        &there,
+        "f=$(find registry -name data -size +9M)
+         printf X | dd of=$f bs=1 seek=4999999 conv=notrunc 2>/dev/null",
+    );
+    forget();
+    let (code, is_same, output) = pull();
+    assert!(code == Some(0) && is_same, "{output:?}");
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(words.contains("a mirror sent wrong bytes"), "{words}");
+    // nor are they left in the cache
+    let (code, is_same, output) = pull();
+    assert!(
+        code == Some(0) && is_same && output.stderr.is_empty(),
+        "{output:?}"
+    );
+    // one that has lost the blob, one that has lost all, one that is down
+    let lose = ["-name data -size +9M", "-name link", "-type f"];
+    for what in lose {
+        shell(&there, &format!("find registry {what} -delete"));
+        forget();
+        let (code, is_same, output) = pull();
+        assert!(code == Some(0) && is_same, "{what}: {output:?}");
+        assert!(output.stderr.is_empty(), "{what}: {output:?}");
+    }
+    drop(mirror);
+    forget();
+    let (code, is_same, output) = pull();
+    assert!(code == Some(0) && is_same, "{output:?}");
+    // what is not known is refused, with the name of the file
+    write_hosts(dir.path(), &name, &format!("{line}skip_verify = true\n"));
+    let (code, _, output) = pull();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(code, Some(4), "{words}");
+    assert!(
+        words.contains("hosts.toml") && words.contains("skip_verify"),
+        "{words}"
+    );
+}
+
+#[test]
+fn a_registry_with_an_authority_of_its_own() {
+    let dir = scratch();
+    shell(
+        dir.path(),
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -subj /CN=ca 2>log
+         openssl req -newkey rsa:2048 -nodes -keyout key -out csr -subj /CN=localhost 2>>log
+         printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\\n' > ext
+         openssl x509 -req -in csr -CA ca.pem -CAkey ca.key -CAcreateserial -extfile ext \\
+           -out pem 2>>log",
+    );
+    let tls = format!(
+        ", tls: {{certificate: {dir}/pem, key: {dir}/key}}",
+        dir = dir.path().display()
+    );
+    let Some(registry) = registry_by(dir.path(), &tls, "") else {
+        return;
+    };
+    let tree = tree(dir.path());
+    let file = dir.path().join("image");
+    let image = build("dwarfs", &tree, &file, &[]);
+    let server = format!("server = \"https://localhost:{}\"\n", registry.port);
+    let hosts = dir.path().join("hosts");
+    let (hosts, file) = (hosts.to_str().unwrap(), file.to_str().unwrap());
+    let url = "oci://registry.example/team/x:1";
+    let own = "registry.example";
+    write_hosts(dir.path(), own, &format!("{server}ca = \"../../ca.pem\"\n"));
+    run(["push", "--hosts", hosts, file, url]);
+    let listed = run(["ls", "-R", "--cache", "none", "--hosts", hosts, url]);
+    assert_eq!(listed.stdout, run(["ls", "-R", file]).stdout);
+    let out = dir.path().join("out");
+    let out = out.to_str().unwrap();
+    run(["pull", "--cache", "none", "--hosts", hosts, url, "-o", out]);
+    assert!(std::fs::read(out).unwrap() == image);
+    // as a mirror, which is asked by TLS with its own authority
+    let mirror = format!(
+        "[host.\"https://127.0.0.1:{}/v2\"]\nca = [\"{}/ca.pem\"]\n",
+        registry.port,
+        dir.path().display()
+    );
+    write_hosts(dir.path(), "_default", &mirror);
+    let other = "oci://127.0.0.1:1/team/x:1";
+    let listed = run(["ls", "-R", "--cache", "none", "--hosts", hosts, other]);
+    assert_eq!(listed.stdout, run(["ls", "-R", file]).stdout);
+    // nobody else trusts it
+    write_hosts(dir.path(), own, &server);
+    let refused = try_run(["ls", "--cache", "none", "--hosts", hosts, url]);
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(7), "{words}");
+    assert!(words.contains("the connection is not trusted"), "{words}");
 }
 
 /// A line for `me` with the password `SECRET`, as `htpasswd -nbB` makes it.

@@ -23,6 +23,8 @@ pub(crate) enum Cause {
     Denied,
     /// The server does not serve ranges.
     NoRanges,
+    /// The bytes have another digest than their name.
+    Damaged,
     /// Anything else.
     Final,
 }
@@ -106,6 +108,7 @@ impl Failure {
             Cause::Changed => Error::new(Kind::Stale, what),
             Cause::Missing => Error::not_found(what),
             Cause::NoRanges => Error::unsupported(what),
+            Cause::Damaged => Error::corrupt(what),
             Cause::Denied | Cause::Unchanged | Cause::Temporary(_) | Cause::Final => {
                 Error::new(Kind::Io, what)
             }

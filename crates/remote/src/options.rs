@@ -1,5 +1,6 @@
 //! How remote images are read: plain data.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::cache::CacheOptions;
@@ -20,6 +21,11 @@ pub struct RemoteOptions {
     pub offline: bool,
     /// Whether registries are reached without TLS. Those of this machine always are.
     pub plain_http: bool,
+    /// The directory with a `hosts.toml` for each registry, as containerd has it in
+    /// `/etc/containerd/certs.d`: where the registry is, its authorities, its mirrors.
+    pub registry_hosts: Option<PathBuf>,
+    /// Whether the mirrors that are named there are asked.
+    pub mirrors: bool,
     /// Where bytes are kept on disk; `None` keeps them in memory alone.
     pub cache: Option<CacheOptions>,
 }
@@ -33,6 +39,8 @@ impl Default for RemoteOptions {
             unpinned: false,
             offline: false,
             plain_http: false,
+            registry_hosts: None,
+            mirrors: true,
             cache: None,
         }
     }

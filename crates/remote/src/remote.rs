@@ -86,6 +86,20 @@ impl Remote {
     pub fn etag(&self) -> Option<&str> {
         self.shared.fetcher.version()?.etag.as_deref()
     }
+
+    /// Forgets the bytes in the cache on disk: they are not those of the object. What this value
+    /// has in memory stays.
+    ///
+    /// # Errors
+    /// `Io` if the cache cannot be written.
+    pub fn forget_cached(&self) -> Result<()> {
+        let Some(store) = &self.shared.store else {
+            return Ok(());
+        };
+        store
+            .forget()
+            .map_err(|error| Error::io("cannot write to the cache", error))
+    }
 }
 
 /// Opens the cache that options name. Without it images are read all the same, after a warning.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_model::{Error, Result};
-use sinterfs_remote::{Address, PushedImage, Remote};
+use sinterfs_remote::{Address, PushedImage, Remote, RemoteOptions};
 
 use crate::open::open_with;
 use crate::open_options::OpenOptions;
@@ -42,23 +42,60 @@ pub fn push(
     sinterfs_remote::push(&pushed, &address, &options.remote)
 }
 
-/// Downloads a remote image to a file; returns its length in bytes.
+/// What a download was.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Pulled {
+    /// The length of the file in bytes.
+    pub len: u64,
+    /// Whether a mirror sent wrong bytes, so that everything came from the registry itself.
+    pub wrong_mirror: bool,
+}
+
+/// Downloads a remote image to a file.
+///
+/// If the bytes have another digest than the registry named, what is in the cache of them is
+/// forgotten, and mirrors that were asked are not asked again.
 ///
 /// # Errors
-/// `Corrupt` if the bytes have another digest than the registry named; `Invalid` if the file exists
+/// `Corrupt` if the bytes of the registry itself have another digest; `Invalid` if the file exists
 /// and is not to be replaced; those of reading.
-pub fn pull(from: &Path, to: &Path, replace: bool, options: &OpenOptions) -> Result<u64> {
+pub fn pull(from: &Path, to: &Path, replace: bool, options: &OpenOptions) -> Result<Pulled> {
     let located = |error: Error| error.path(place::shown(from));
-    let output = Output::create(to, replace)?;
-    let remote = Address::parse(from).and_then(|address| Remote::open(&address, &options.remote));
-    let remote = Arc::new(remote.map_err(located)?);
+    let address = Address::parse(from).map_err(located)?;
+    let once = |remote: &RemoteOptions| {
+        let output = Output::create(to, replace)?;
+        let pulled = download(&address, &output, remote).map_err(located)?;
+        if pulled.is_some() {
+            output.commit()?;
+        }
+        Ok(pulled)
+    };
+    let mut wrong_mirror = false;
+    let mut len = once(&options.remote)?;
+    if len.is_none() && options.remote.registry_hosts.is_some() && options.remote.mirrors {
+        wrong_mirror = true;
+        len = once(&RemoteOptions {
+            mirrors: false,
+            ..options.remote.clone()
+        })?;
+    }
+    let what = "the bytes have another digest than the manifest names";
+    Ok(Pulled {
+        len: len.ok_or_else(|| located(Error::corrupt(what)))?,
+        wrong_mirror,
+    })
+}
+
+/// Downloads all bytes; `None` if they have not the digest that the registry named.
+fn download(address: &Address, output: &Output, options: &RemoteOptions) -> Result<Option<u64>> {
+    let remote = Arc::new(Remote::open(address, options)?);
     let expected = remote.etag().filter(|etag| etag.starts_with("sha256:"));
     let expected = expected.map(str::to_owned);
-    let (found, len) = place::copy_hashed(remote, output.writer()).map_err(located)?;
-    if let Some(expected) = expected.filter(|expected| *expected != found) {
-        let what = format!("the bytes have the digest {found}, expected {expected}");
-        return Err(located(Error::corrupt(what)));
+    let (found, len) = place::copy_hashed(Arc::clone(&remote) as _, output.writer())?;
+    if expected.is_none_or(|expected| expected == found) {
+        return Ok(Some(len));
     }
-    output.commit()?;
-    Ok(len)
+    remote.forget_cached()?;
+    Ok(None)
 }

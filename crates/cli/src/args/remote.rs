@@ -1,7 +1,7 @@
 //! Flags of commands that read remote images: the cache on disk, and what a server must promise.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sinterfs::cache::CacheOptions;
 use sinterfs::{Error, OpenOptions, RemoteOptions};
@@ -37,6 +37,11 @@ pub struct RemoteArgs {
     /// Reach registries without TLS. Those of this machine always are.
     #[arg(long, help_heading = REMOTE)]
     plain_http: bool,
+
+    /// The directory with containerd's hosts.toml for each registry (as /etc/containerd/certs.d):
+    /// its mirrors, and its authorities of TLS.
+    #[arg(long, help_heading = REMOTE, value_name = "DIR")]
+    hosts: Option<PathBuf>,
 }
 
 impl RemoteArgs {
@@ -55,6 +60,8 @@ impl RemoteArgs {
             unpinned: self.unpinned,
             offline: self.offline,
             plain_http: self.plain_http,
+            // a daemon changes its working directory
+            registry_hosts: self.hosts.as_ref().map(|dir| absolute(dir)),
             cache: directory.map(|directory| CacheOptions {
                 limit: self.cache_limit,
                 warn,
@@ -72,6 +79,10 @@ pub fn directory(flag: Option<&OsString>) -> Option<PathBuf> {
         Some(directory) => Some(directory.into()),
         None => CacheOptions::default_directory(),
     }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn warn(error: &Error) {

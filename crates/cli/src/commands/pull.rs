@@ -42,8 +42,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         remote: args.remote.options(),
         ..OpenOptions::default()
     };
-    let len = sinterfs::transfer::pull(&args.from, &args.output, args.force, &options)?;
+    let pulled = sinterfs::transfer::pull(&args.from, &args.output, args.force, &options)?;
+    if pulled.wrong_mirror {
+        text::warn("a mirror sent wrong bytes: all of them came from the registry");
+    }
     let name = text::name(args.output.as_os_str().as_encoded_bytes());
-    text::print(&format!("{name}: {}\n", size::human(len)))?;
+    text::print(&format!("{name}: {}\n", size::human(pulled.len)))?;
     Ok(ExitCode::SUCCESS)
 }

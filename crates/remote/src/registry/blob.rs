@@ -1,7 +1,8 @@
 //! A blob of a registry, by ranges. Its name is the digest of its bytes, so it never changes.
 //!
-//! **Invariant:** a part is of the range that was asked for, or it is a failure; where the registry
-//! has led to is asked without credentials, and forgotten when it refuses.
+//! **Invariant:** a part is of the range that was asked for, or it is a failure; where a server has
+//! led to is asked without credentials, and forgotten when it refuses. Only the whole blob is
+//! compared with its digest here.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::{HeaderValue, Method, StatusCode, header};
 use reqwest::{Response, Url};
 
-use super::session::{Call, Session, read};
+use super::answers::read;
+use super::endpoint::{Call, Endpoint};
+use super::manifest::digest_of;
+use super::session::{Asked, Session};
 use crate::failure::{Cause, Failure, Refused};
 use crate::objects::{Fetched, Wanted};
 
@@ -18,8 +22,8 @@ pub(crate) struct RegistryBlob {
     session: Arc<Session>,
     digest: String,
     len: u64,
-    /// Where the registry led to last. Such URLs expire.
-    elsewhere: Mutex<Option<Url>>,
+    /// Where a server led to last. Such URLs expire.
+    elsewhere: Mutex<Option<(Arc<Endpoint>, Url)>>,
 }
 
 impl RegistryBlob {
@@ -42,16 +46,8 @@ impl RegistryBlob {
         let bytes = if count == 0 {
             Vec::new()
         } else {
-            let answer = self.ask(&range).await?;
-            self.check(&answer, &range)?;
-            let most = usize::try_from(count).unwrap_or(usize::MAX);
-            read(answer, most, self.session.stall).await?
+            self.part(&range).await?
         };
-        if (bytes.len() as u64) < count {
-            let got = bytes.len();
-            let what = format!("the answer ended after {got} of {count} bytes");
-            return Err(Failure::temporary(what));
-        }
         Ok(Fetched {
             start: range.start,
             bytes,
@@ -60,29 +56,60 @@ impl RegistryBlob {
         })
     }
 
-    /// Asks where the bytes were last, or else the registry.
-    async fn ask(&self, range: &Range<u64>) -> Result<Response, Failure> {
-        let last = range.end.saturating_sub(1);
-        let wanted = HeaderValue::from_str(&format!("bytes={}-{last}", range.start));
-        let wanted = wanted.map_err(|_| Failure::new(Cause::Final, "no range"))?;
-        let call = |url| Call::new(Method::GET, url).header(header::RANGE, wanted.clone());
+    /// Gets bytes from where they were last, or else from the first server that has them.
+    async fn part(&self, range: &Range<u64>) -> Result<Vec<u8>, Failure> {
         let elsewhere = self.elsewhere().clone();
-        if let Some(url) = elsewhere {
-            let answer = self.session.send_bare(&call(url)).await?;
-            if !answer.status().is_client_error() {
-                return Ok(answer);
+        if let Some((endpoint, url)) = elsewhere {
+            let answer = endpoint.send_bare(&call(url, range)?).await;
+            let bytes = match answer {
+                Ok(answer) => self.bytes(answer, range).await,
+                Err(failure) => Err(failure),
+            };
+            match bytes {
+                // tried again there, after the time that it may have named
+                Err(Failure {
+                    cause: Cause::Temporary(_),
+                    ..
+                }) if self.session.is_registry(&endpoint) => return bytes,
+                Ok(_) => return bytes,
+                Err(_) => *self.elsewhere() = None,
             }
-            *self.elsewhere() = None;
         }
-        let url = self.session.url(&format!("blobs/{}", self.digest))?;
-        let answer = self.session.send(&call(url.clone())).await?;
-        if answer.status().is_success() && *answer.url() != url {
-            *self.elsewhere() = Some(answer.url().clone());
-        }
-        Ok(answer)
+        let from = async |endpoint: Arc<Endpoint>| {
+            let part = format!("blobs/{}", self.digest);
+            let url = endpoint.url(&self.session.reference.repository, &part)?;
+            let answer = endpoint.send(&call(url.clone(), range)?).await?;
+            let led_to = answer.url().clone();
+            let bytes = self.bytes(answer, range).await?;
+            if led_to != url {
+                *self.elsewhere() = Some((endpoint, led_to));
+            }
+            Ok(bytes)
+        };
+        self.session.first(Asked::Content, from).await
     }
 
-    fn elsewhere(&self) -> std::sync::MutexGuard<'_, Option<Url>> {
+    /// Reads the bytes of an answer.
+    async fn bytes(&self, answer: Response, range: &Range<u64>) -> Result<Vec<u8>, Failure> {
+        self.check(&answer, range)?;
+        let count = range.end.saturating_sub(range.start);
+        let most = usize::try_from(count).unwrap_or(usize::MAX);
+        let bytes = read(answer, most, self.session.stall).await?;
+        if (bytes.len() as u64) < count {
+            let got = bytes.len();
+            let what = format!("the answer ended after {got} of {count} bytes");
+            return Err(Failure::temporary(what));
+        }
+        if *range == (0..self.len) && digest_of(&bytes) != self.digest {
+            return Err(Failure::new(
+                Cause::Damaged,
+                "the bytes have another digest",
+            ));
+        }
+        Ok(bytes)
+    }
+
+    fn elsewhere(&self) -> std::sync::MutexGuard<'_, Option<(Arc<Endpoint>, Url)>> {
         let guard = self.elsewhere.lock();
         guard.unwrap_or_else(PoisonError::into_inner)
     }
@@ -107,4 +134,12 @@ impl RegistryBlob {
             "the registry sent another range",
         ))
     }
+}
+
+/// Makes the request for a range.
+fn call(url: Url, range: &Range<u64>) -> Result<Call, Failure> {
+    let last = range.end.saturating_sub(1);
+    let wanted = HeaderValue::from_str(&format!("bytes={}-{last}", range.start));
+    let wanted = wanted.map_err(|_| Failure::new(Cause::Final, "no range"))?;
+    Ok(Call::new(Method::GET, url).header(header::RANGE, wanted))
 }

@@ -4,9 +4,12 @@
 //! blobs by ranges, and images pushed. **Invariant:** a manifest is used only if it has the digest
 //! that the reference names, if it names one. Spec: OCI image-spec 1.1, distribution-spec 1.1.
 
+mod answers;
 mod blob;
 mod challenge;
 mod credentials;
+mod endpoint;
+mod hosts;
 mod manifest;
 mod push;
 mod reference;

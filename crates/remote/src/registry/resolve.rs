@@ -1,11 +1,15 @@
 //! From a reference to the manifest of one image.
 
+use std::sync::Arc;
+
 use http::{HeaderValue, Method, StatusCode, header};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::answers::{read, refusal};
+use super::endpoint::{Call, Endpoint};
 use super::manifest::{ACCEPTED, Manifest, choose, digest_of};
-use super::session::{Call, Session, read, refusal};
+use super::session::{Asked, Session};
 use crate::failure::{Cause, Failure};
 use crate::retry;
 
@@ -30,17 +34,25 @@ pub(crate) async fn resolve(
 
 /// Gets a manifest by its tag or digest.
 async fn get(session: &Session, version: &str) -> Result<Value, Failure> {
-    let url = session.url(&format!("manifests/{version}"))?;
-    let accepted = HeaderValue::from_static(ACCEPTED);
-    let call = Call::new(Method::GET, url).header(header::ACCEPT, accepted);
-    let answer = session.send(&call).await?;
-    if answer.status() != StatusCode::OK {
-        return Err(refusal(answer, session.stall).await);
-    }
-    let bytes = read(answer, LONGEST, session.stall).await?;
-    let wrong = |what: &str| Failure::new(Cause::Final, what);
-    if version.starts_with("sha256:") && digest_of(&bytes) != version {
-        return Err(wrong("the manifest is not the one that the digest names"));
-    }
-    serde_json::from_slice(&bytes).map_err(|_| wrong("the manifest is no JSON"))
+    let asked = match version.starts_with("sha256:") {
+        true => Asked::Content,
+        false => Asked::Tag,
+    };
+    let from = async |endpoint: Arc<Endpoint>| {
+        let part = format!("manifests/{version}");
+        let url = endpoint.url(&session.reference.repository, &part)?;
+        let accepted = HeaderValue::from_static(ACCEPTED);
+        let call = Call::new(Method::GET, url).header(header::ACCEPT, accepted);
+        let answer = endpoint.send(&call).await?;
+        if answer.status() != StatusCode::OK {
+            return Err(refusal(answer, session.stall).await);
+        }
+        let bytes = read(answer, LONGEST, session.stall).await?;
+        let wrong = |what: &str| Failure::new(Cause::Final, what);
+        if version.starts_with("sha256:") && digest_of(&bytes) != version {
+            return Err(wrong("the manifest is not the one that the digest names"));
+        }
+        serde_json::from_slice(&bytes).map_err(|_| wrong("the manifest is no JSON"))
+    };
+    session.first(asked, from).await
 }

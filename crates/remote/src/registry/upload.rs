@@ -12,8 +12,10 @@ use reqwest::{Response, Url};
 use sinterfs_block::ReadAt;
 use tokio::time::Instant;
 
+use super::answers::refusal;
+use super::endpoint::Call;
 use super::manifest::digest_of;
-use super::session::{Call, Session, refusal};
+use super::session::Session;
 use crate::failure::{Cause, Failure};
 use crate::retry;
 
