@@ -57,6 +57,11 @@ pub fn sha512_of(source: impl Read) -> std::io::Result<[u8; 64]> {
     Ok(hash_of::<Sha512>(source)?.0.finalize().into())
 }
 
+/// Computes SHA-512/256 of everything up to the end of a stream.
+pub fn sha512_256_of(source: impl Read) -> std::io::Result<[u8; 32]> {
+    Ok(hash_of::<Sha512_256>(source)?.0.finalize().into())
+}
+
 fn hash_of<D: Digest>(mut source: impl Read) -> std::io::Result<(D, u64)> {
     let mut hash = D::new();
     let mut buffer = vec![0; 256 << 10];

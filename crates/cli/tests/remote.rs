@@ -241,3 +241,125 @@ fn messages_name_the_url_without_its_query() {
     assert_eq!(output.status.code(), Some(2), "{words}");
     assert!(!words.contains("SECRET"), "{words}");
 }
+
+/// Returns the ranges of the sections of a DwarFS image, as their headers give them.
+fn sections(image: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let mut all = Vec::new();
+    let mut at = 0;
+    while at < image.len() {
+        assert_eq!(&image[at..at + 6], b"DWARFS");
+        let len = u64::from_le_bytes(image[at + 56..at + 64].try_into().unwrap());
+        let end = at + 64 + usize::try_from(len).unwrap();
+        all.push(at..end);
+        at = end;
+    }
+    all
+}
+
+/// Returns how many bytes a pull may fetch: the sections that the older image lacks, to the borders
+/// of their leaves, all headers, the first leaf and the last ones.
+fn most_fetched(image: &[u8], older: &[u8]) -> u64 {
+    const LEAF: usize = 64 << 10;
+    let known = sections(older);
+    let known: std::collections::HashSet<&[u8]> = known
+        .into_iter()
+        .map(|one| &older[one.start + 64..one.end])
+        .collect();
+    let all = sections(image);
+    let mut most = 6 * LEAF + 64 * all.len();
+    let mut follows = false;
+    for one in all {
+        let is_new = one.len() < 8 << 10 || !known.contains(&image[one.start + 64..one.end]);
+        if is_new {
+            most += one.len() + if follows { 0 } else { 2 * LEAF };
+        }
+        follows = is_new;
+    }
+    most as u64
+}
+
+#[test]
+fn a_pull_takes_what_an_older_image_has() {
+    let dir = scratch();
+    let tree = tree(dir.path());
+    for number in 0..8 {
+        let content = noise(100 + number, 1_500_000);
+        std::fs::write(tree.join(format!("big-{number}")), content).unwrap();
+    }
+    let flags = ["-l4", "-b", "256k"];
+    let at = |name: &str| dir.path().join(name);
+    let older = build("dwarfs", &tree, &at("older"), &flags);
+    std::fs::write(tree.join("big-3"), noise(99, 1_500_000)).unwrap();
+    std::fs::write(tree.join("part-07/file-01"), noise(98, 970)).unwrap();
+    let alone = build("dwarfs", &tree, &at("alone"), &flags);
+    let (base, out) = (at("older"), at("out"));
+    let (base, out) = (base.to_str().unwrap(), out.to_str().unwrap());
+    // old blocks have other numbers there
+    let on_base = build("dwarfs", &tree, &at("on-base"), &["-l4", "--base", base]);
+    let server = HttpServer::start();
+    server.delay(Duration::from_millis(1));
+    let url = server.url("/x");
+    let pull = |more: &[&str]| {
+        let args = ["pull", "--force", &url, "-o", out];
+        try_run([&args[..], more].concat())
+    };
+    let is_whole = |image: &[u8]| std::fs::read(out).unwrap() == image;
+    let without = ["--cache", "none", "--from", base];
+    let mut fetched = 0;
+    for (image, tag) in [(&alone, "\"1\""), (&on_base, "\"2\""), (&older, "\"3\"")] {
+        server.put("/x", image.clone(), tag);
+        server.take();
+        let pulled = pull(&without);
+        assert!(pulled.status.success() && is_whole(image), "{pulled:?}");
+        fetched = bytes(&server.take());
+        let (most, len) = (most_fetched(image, &older), image.len() as u64);
+        assert!(fetched <= most, "{tag}: {fetched}, at most {most}");
+        // built alone, an image has its blocks cut elsewhere behind the first change
+        if image != &alone {
+            assert!(most < len / 3, "{tag}: {most} of {len}");
+        }
+        let words = String::from_utf8(pulled.stdout).unwrap();
+        assert!(words.contains("from the older image, "), "{words}");
+        assert!(words.contains("fetched)"), "{words}");
+    }
+    assert!(fetched < 1 << 20, "{fetched}");
+    // what the older image has lost is fetched
+    let mut damaged = older.clone();
+    let first = sections(&damaged)[0].clone();
+    damaged[first.start + 999] ^= 1;
+    std::fs::write(base, &damaged).unwrap();
+    server.take();
+    let pulled = pull(&without);
+    assert!(pulled.status.success() && is_whole(&older), "{pulled:?}");
+    let sent = bytes(&server.take());
+    assert!(sent >= fetched + first.len() as u64 / 2, "{sent}");
+    std::fs::write(base, &older).unwrap();
+    // a pull that broke off goes on
+    server.put("/x", alone.clone(), "\"1\"");
+    let (none, some) = (at("none"), at("some"));
+    let whole = pull(&["--cache", none.to_str().unwrap(), "--from", base]);
+    assert!(whole.status.success(), "{whole:?}");
+    let whole = bytes(&server.take());
+    let cache = ["--cache", some.to_str().unwrap(), "--from", base];
+    let most = alone.len() as u64 - (512 << 10);
+    server.plan(move |request| match request.range {
+        Some((start, end)) if end - start > 64 && (128 << 10..most).contains(&start) => {
+            Fault::Status(403, None)
+        }
+        _ => Fault::None,
+    });
+    assert!(!pull(&cache).status.success());
+    server.plan(|_| Fault::None);
+    server.take();
+    assert!(pull(&cache).status.success() && is_whole(&alone));
+    let rest = bytes(&server.take());
+    assert!(rest + (256 << 10) <= whole, "{rest} of {whole}");
+    // what is no DwarFS image has no sections
+    std::fs::write(at("other"), build("squashfs", &tree, &at("squashfs"), &[])).unwrap();
+    let other = at("other");
+    let refused = pull(&["--cache", "none", "--from", other.to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    server.put("/x", std::fs::read(&other).unwrap(), "\"4\"");
+    let refused = pull(&without);
+    assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+}

@@ -100,6 +100,11 @@ fn images_are_pushed_read_in_place_and_pulled() {
         let out = pulled.to_str().unwrap();
         run(["pull", "--force", "--cache", "none", &url, "-o", out]);
         assert!(std::fs::read(&pulled).unwrap() == image, "{format}");
+        if format == "dwarfs" {
+            let from = ["--from", file.to_str().unwrap(), "--cache", "none"];
+            run([&["pull", "--force", &url, "-o", out], &from[..]].concat());
+            assert!(std::fs::read(&pulled).unwrap() == image);
+        }
         let refused = try_run(["pull", "--cache", "none", &url, "-o", out]);
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");
         // what another client says of it

@@ -7,6 +7,7 @@
 pub(crate) mod chunk;
 mod content;
 mod digest;
+mod equal;
 mod fsst;
 mod history;
 mod image;
@@ -24,6 +25,7 @@ mod validate;
 mod xattrs;
 
 pub use digest::{DigestSection, digest};
+pub use equal::{HEADER, OlderSections, StoredSection, sections};
 pub use history::{HistoryEntry, MetadataVersion, Version};
 pub use info::{Category, SectionInfo, Sizes};
 pub use locate::locate;

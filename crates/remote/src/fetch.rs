@@ -3,6 +3,7 @@
 //! **Invariant:** after the first answer nothing is returned whose length or entity tag differs.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sinterfs_model::{Error, Result};
@@ -48,6 +49,8 @@ pub(crate) struct Fetcher {
     host: String,
     deadline: Duration,
     version: OnceLock<ObjectVersion>,
+    /// Bytes of the object that came.
+    fetched: AtomicU64,
     all: Semaphore,
     ahead: Semaphore,
 }
@@ -69,6 +72,7 @@ impl Fetcher {
             host: address.host(),
             deadline: options.deadline,
             version: OnceLock::new(),
+            fetched: AtomicU64::new(0),
             all: Semaphore::new(AT_ONCE),
             ahead: Semaphore::new(AHEAD_AT_ONCE),
         }
@@ -88,6 +92,11 @@ impl Fetcher {
     /// Returns the version that was decided for.
     pub(crate) fn version(&self) -> Option<&ObjectVersion> {
         self.version.get()
+    }
+
+    /// Returns the bytes that came so far.
+    pub(crate) fn fetched(&self) -> u64 {
+        self.fetched.load(Ordering::Relaxed)
     }
 
     /// Converts a failure to the error of a read.
@@ -127,7 +136,10 @@ impl Fetcher {
             None => self.deadline / 3,
         };
         let deadline = Instant::now() + patience;
-        retry::until(deadline, || self.once(wanted, known)).await
+        let part = retry::until(deadline, || self.once(wanted, known)).await?;
+        let count = part.bytes.len() as u64;
+        self.fetched.fetch_add(count, Ordering::Relaxed);
+        Ok(part)
     }
 
     /// Gets a part once, and compares its version.

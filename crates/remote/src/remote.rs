@@ -28,7 +28,8 @@ const STEP: u64 = 4 * MOST;
 pub struct Remote {
     address: Address,
     shared: Arc<Shared>,
-    read_ahead: ReadAhead,
+    /// `None` if only what is announced is fetched ahead.
+    read_ahead: Option<ReadAhead>,
 }
 
 /// Where the bytes of an object are in the cache, and what came of them already.
@@ -73,7 +74,7 @@ impl Remote {
         Self {
             address: address.clone(),
             shared,
-            read_ahead: ReadAhead::default(),
+            read_ahead: Some(ReadAhead::default()),
         }
     }
 
@@ -85,6 +86,24 @@ impl Remote {
     /// Returns the entity tag that the server sent.
     pub fn etag(&self) -> Option<&str> {
         self.shared.fetcher.version()?.etag.as_deref()
+    }
+
+    /// Fetches nothing from now on but what is read or announced.
+    pub fn stop_read_ahead(&mut self) {
+        self.read_ahead = None;
+    }
+
+    /// Returns the bytes of the object that have come from its server.
+    pub fn fetched(&self) -> u64 {
+        self.shared.fetcher.fetched()
+    }
+
+    /// Reads short ranges, several at once: nothing around them is fetched, and they are not kept.
+    ///
+    /// # Errors
+    /// As of reading.
+    pub fn peek(&self, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
+        self.shared.peek(ranges)
     }
 
     /// Forgets the bytes in the cache on disk: they are not those of the object. What this value
@@ -132,7 +151,8 @@ impl ReadAt for Remote {
                 "truncated: expected {len} bytes at {offset:#x}, but the end is at {total:#x}"
             )));
         };
-        let mut ahead = self.read_ahead.after(&(offset..end));
+        let ahead = self.read_ahead.as_ref();
+        let mut ahead = ahead.map_or(0..0, |ahead| ahead.after(&(offset..end)));
         let step = usize::try_from(STEP * LEAF).unwrap_or(usize::MAX);
         let mut at = offset;
         for part in buf.chunks_mut(step) {

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,6 +28,9 @@ const MOST_AHEAD: usize = 512;
 /// The first and the longest time between two looks at what another process fetches.
 const FIRST_LOOK: Duration = Duration::from_millis(2);
 const LAST_LOOK: Duration = Duration::from_millis(50);
+
+/// What is said of bytes that are not in the cache.
+const OFFLINE: &str = "it is not in the cache, and the server may not be asked (offline)";
 
 type Flights = HashMap<u64, Arc<Flight>>;
 
@@ -104,6 +108,49 @@ impl Shared {
             return Ok(());
         }
         Err(Error::invalid("a request ended without all of its bytes"))
+    }
+
+    /// Reads short ranges as they are: from leaves that are here, else by a request each.
+    pub(crate) fn peek(self: &Arc<Self>, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
+        enum Peeked {
+            Here(Vec<u8>),
+            Asked(Wanted, Receiver<std::result::Result<Fetched, Failure>>),
+        }
+        let mut asked = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            if let Some(bytes) = self.here_whole(range) {
+                asked.push(Peeked::Here(bytes));
+                continue;
+            }
+            if self.offline {
+                return Err(Error::not_found(OFFLINE));
+            }
+            let wanted = Wanted::Range(range.clone());
+            let (this, part) = (Arc::clone(self), wanted.clone());
+            let get = async move { this.fetcher.get(&part, Urgency::Now, None).await };
+            asked.push(Peeked::Asked(wanted, runtime::spawn(get)?));
+        }
+        let bytes = asked.into_iter().map(|one| match one {
+            Peeked::Here(bytes) => Ok(bytes),
+            Peeked::Asked(wanted, answer) => match runtime::wait(&answer)? {
+                Ok(part) => Ok(part.bytes),
+                Err(failure) => Err(self.fetcher.error(&failure, &wanted)),
+            },
+        });
+        bytes.collect()
+    }
+
+    /// Returns the bytes of a range within one leaf that is here.
+    fn here_whole(&self, range: &Range<u64>) -> Option<Vec<u8>> {
+        let leaves = plan::leaves(range);
+        if leaves.end.saturating_sub(leaves.start) != 1 {
+            return None;
+        }
+        let leaf = self.here(leaves.start)?;
+        let begin = leaves.start.saturating_mul(LEAF);
+        let at = |offset: u64| usize::try_from(offset.saturating_sub(begin)).ok();
+        leaf.get(at(range.start)?..at(range.end)?)
+            .map(<[u8]>::to_vec)
     }
 
     /// Fetches bytes that are likely to be read, as far as there is room.
@@ -221,8 +268,7 @@ impl Shared {
         urgency: Urgency,
     ) -> std::result::Result<Vec<Leaf>, Failure> {
         if self.offline {
-            let what = "it is not in the cache, and the server may not be asked (offline)";
-            return Err(Failure::new(Cause::Final, what));
+            return Err(Failure::new(Cause::Final, OFFLINE));
         }
         let Some(store) = &self.store else {
             return self.fetch(leaves, urgency).await;

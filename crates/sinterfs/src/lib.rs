@@ -12,6 +12,8 @@ mod open_options;
 mod place;
 mod recorded_purpose;
 mod registry;
+#[cfg(all(feature = "remote", feature = "write"))]
+mod splice;
 mod trust;
 #[cfg(feature = "write")]
 mod write;

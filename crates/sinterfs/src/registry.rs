@@ -30,6 +30,9 @@ use sinterfs_block::ReadAt;
 use sinterfs_model::Setting;
 use sinterfs_model::{Error, Result};
 
+#[cfg(all(feature = "remote", feature = "write"))]
+pub(crate) use dwarfs::equal::older_parts;
+
 #[cfg(feature = "write")]
 use crate::about::{FormatInfo, levels};
 use crate::format::Format;

@@ -6,12 +6,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Result};
 use sinterfs_remote::{Address, PushedImage, Remote, RemoteOptions};
 
 use crate::open::open_with;
 use crate::open_options::OpenOptions;
 use crate::place;
+use crate::registry::older_parts;
+use crate::splice::Splice;
 use crate::verify::trusted_source;
 use crate::write::output::Output;
 
@@ -48,8 +51,23 @@ pub fn push(
 pub struct Pulled {
     /// The length of the file in bytes.
     pub len: u64,
+    /// Bytes of the image that came from a server; those from the cache are not among them.
+    pub fetched: u64,
+    /// Bytes of the image that came from the older one.
+    pub older: u64,
     /// Whether a mirror sent wrong bytes, so that everything came from the registry itself.
     pub wrong_mirror: bool,
+}
+
+/// Where to, and from what besides the remote image.
+#[derive(Debug, Clone, Copy)]
+pub struct PullTo<'a> {
+    /// The file to write.
+    pub output: &'a Path,
+    /// Whether a file of that name is replaced.
+    pub replace: bool,
+    /// An older image, whose sections are taken where the remote one has the same; both are DwarFS.
+    pub older: Option<&'a Path>,
 }
 
 /// Downloads a remote image to a file.
@@ -59,43 +77,83 @@ pub struct Pulled {
 ///
 /// # Errors
 /// `Corrupt` if the bytes of the registry itself have another digest; `Invalid` if the file exists
-/// and is not to be replaced; those of reading.
-pub fn pull(from: &Path, to: &Path, replace: bool, options: &OpenOptions) -> Result<Pulled> {
+/// and is not to be replaced; `Unsupported` if nothing can be taken from an older image; those of
+/// reading.
+pub fn pull(from: &Path, to: PullTo<'_>, options: &OpenOptions) -> Result<Pulled> {
     let located = |error: Error| error.path(place::shown(from));
     let address = Address::parse(from).map_err(located)?;
     let once = |remote: &RemoteOptions| {
-        let output = Output::create(to, replace)?;
-        let pulled = download(&address, &output, remote).map_err(located)?;
+        let output = Output::create(to.output, to.replace)?;
+        let download = Download {
+            address: &address,
+            older: to.older,
+            remote,
+            options,
+        };
+        let pulled = download.write(&output).map_err(located)?;
         if pulled.is_some() {
             output.commit()?;
         }
-        Ok(pulled)
+        Ok::<_, Error>(pulled)
     };
-    let mut wrong_mirror = false;
-    let mut len = once(&options.remote)?;
-    if len.is_none() && options.remote.registry_hosts.is_some() && options.remote.mirrors {
-        wrong_mirror = true;
-        len = once(&RemoteOptions {
-            mirrors: false,
-            ..options.remote.clone()
-        })?;
+    if let Some(pulled) = once(&options.remote)? {
+        return Ok(pulled);
+    }
+    if options.remote.registry_hosts.is_some() && options.remote.mirrors {
+        let mut itself = options.remote.clone();
+        itself.mirrors = false;
+        if let Some(pulled) = once(&itself)? {
+            return Ok(Pulled {
+                wrong_mirror: true,
+                ..pulled
+            });
+        }
     }
     let what = "the bytes have another digest than the manifest names";
-    Ok(Pulled {
-        len: len.ok_or_else(|| located(Error::corrupt(what)))?,
-        wrong_mirror,
-    })
+    Err(located(Error::corrupt(what)))
 }
 
-/// Downloads all bytes; `None` if they have not the digest that the registry named.
-fn download(address: &Address, output: &Output, options: &RemoteOptions) -> Result<Option<u64>> {
-    let remote = Arc::new(Remote::open(address, options)?);
-    let expected = remote.etag().filter(|etag| etag.starts_with("sha256:"));
-    let expected = expected.map(str::to_owned);
-    let (found, len) = place::copy_hashed(Arc::clone(&remote) as _, output.writer())?;
-    if expected.is_none_or(|expected| expected == found) {
-        return Ok(Some(len));
+/// One try of a download.
+struct Download<'a> {
+    address: &'a Address,
+    older: Option<&'a Path>,
+    remote: &'a RemoteOptions,
+    options: &'a OpenOptions,
+}
+
+impl Download<'_> {
+    /// Writes all bytes; `None` if they have not the digest that the registry named.
+    fn write(&self, output: &Output) -> Result<Option<Pulled>> {
+        let mut remote = Remote::open(self.address, self.remote)?;
+        if self.older.is_some() {
+            // what comes next may be in the older image
+            remote.stop_read_ahead();
+        }
+        let remote = Arc::new(remote);
+        let (source, older) = match self.older {
+            None => (Arc::clone(&remote) as Arc<dyn ReadAt>, 0),
+            Some(path) => self.spliced(&remote, path)?,
+        };
+        let (found, len) = place::copy_hashed(source, output.writer())?;
+        let expected = remote.etag().filter(|etag| etag.starts_with("sha256:"));
+        if expected.is_some_and(|expected| expected != found) {
+            remote.forget_cached()?;
+            return Ok(None);
+        }
+        Ok(Some(Pulled {
+            len,
+            fetched: remote.fetched(),
+            older,
+            wrong_mirror: false,
+        }))
     }
-    remote.forget_cached()?;
-    Ok(None)
+
+    /// Joins the remote image with what an older one has of it; also returns how much that is.
+    fn spliced(&self, remote: &Arc<Remote>, path: &Path) -> Result<(Arc<dyn ReadAt>, u64)> {
+        let older = place::source(path, self.options)?;
+        let parts = older_parts(remote, (&older, path), self.options)?;
+        let splice = Splice::new(Arc::clone(remote), older, parts)?;
+        let count = splice.older_bytes();
+        Ok((Arc::new(splice), count))
+    }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use sinterfs::transfer::PullTo;
 use sinterfs::{OpenOptions, Result};
 
 use crate::args::remote::RemoteArgs;
@@ -16,6 +17,9 @@ Examples:
       Download an image from a registry, and compare its digest.
   sinter pull https://host/image.dwarfs -o image.dwarfs
       Download an image from a web server.
+
+  sinter pull oci://registry.example/me/image:2 -o new.dwarfs --from old.dwarfs
+      Take what both images have from the old one.
 
 Bytes come in large ranges, several at once. What an interrupted download has fetched is in the \
 cache, and is not fetched again.")]
@@ -32,6 +36,11 @@ pub struct Args {
     #[arg(long)]
     force: bool,
 
+    /// An older image: sections that both have (DwarFS) are taken from it, and only the others are
+    /// fetched.
+    #[arg(long = "from", value_name = "OLD")]
+    older: Option<PathBuf>,
+
     #[command(flatten)]
     remote: RemoteArgs,
 }
@@ -42,11 +51,20 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         remote: args.remote.options(),
         ..OpenOptions::default()
     };
-    let pulled = sinterfs::transfer::pull(&args.from, &args.output, args.force, &options)?;
+    let to = PullTo {
+        output: &args.output,
+        replace: args.force,
+        older: args.older.as_deref(),
+    };
+    let pulled = sinterfs::transfer::pull(&args.from, to, &options)?;
     if pulled.wrong_mirror {
         text::warn("a mirror sent wrong bytes: all of them came from the registry");
     }
     let name = text::name(args.output.as_os_str().as_encoded_bytes());
-    text::print(&format!("{name}: {}\n", size::human(pulled.len)))?;
+    let mut line = format!("{name}: {} (", size::human(pulled.len));
+    if args.older.is_some() {
+        line += &format!("{} from the older image, ", size::human(pulled.older));
+    }
+    text::print(&format!("{line}{} fetched)\n", size::human(pulled.fetched)))?;
     Ok(ExitCode::SUCCESS)
 }

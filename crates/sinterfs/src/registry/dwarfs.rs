@@ -1,5 +1,7 @@
 //! The row of DwarFS: our options to its own.
 
+#[cfg(all(feature = "remote", feature = "write"))]
+pub(super) mod equal;
 mod handle;
 mod info;
 #[cfg(feature = "write")]

@@ -1,0 +1,148 @@
+//! A remote image of which parts are in an older file.
+//!
+//! In: the remote image, the older one, and which parts of the first the second has. Out: the bytes
+//! of the first. **Invariant:** a part that the older file has is never asked of the server.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use sinterfs_block::ReadAt;
+use sinterfs_model::{Error, Result};
+use sinterfs_remote::Remote;
+
+/// A part of an image that an older one has behind another beginning.
+#[derive(Debug)]
+pub(crate) struct OlderPart {
+    /// Where the part is in the new image.
+    pub(crate) range: Range<u64>,
+    /// The bytes that it begins with.
+    pub(crate) head: Vec<u8>,
+    /// Where the bytes behind these begin in the older image.
+    pub(crate) at: u64,
+}
+
+/// A remote image with parts from an older one.
+pub(crate) struct Splice {
+    remote: Arc<Remote>,
+    older: Arc<dyn ReadAt>,
+    /// Ascending, and apart from each other.
+    parts: Vec<OlderPart>,
+}
+
+/// Where bytes are.
+enum Origin<'a> {
+    Remote,
+    Older(&'a OlderPart),
+}
+
+impl Splice {
+    /// Joins both; the parts are in the order of the image.
+    pub(crate) fn new(
+        remote: Arc<Remote>,
+        older: Arc<dyn ReadAt>,
+        parts: Vec<OlderPart>,
+    ) -> Result<Self> {
+        let is_sound = |part: &OlderPart| {
+            let len = part.range.end.checked_sub(part.range.start);
+            len.is_some_and(|len| len >= part.head.len() as u64) && part.range.end <= remote.len()
+        };
+        let are_apart = parts
+            .iter()
+            .zip(parts.iter().skip(1))
+            .all(|(one, next)| one.range.end <= next.range.start);
+        if !are_apart || !parts.iter().all(is_sound) {
+            return Err(Error::corrupt("the parts of the image overlap"));
+        }
+        Ok(Self {
+            remote,
+            older,
+            parts,
+        })
+    }
+
+    /// Returns the number of bytes that the older image has.
+    pub(crate) fn older_bytes(&self) -> u64 {
+        let lens = self
+            .parts
+            .iter()
+            .map(|part| part.range.end - part.range.start);
+        lens.sum()
+    }
+
+    /// Cuts a range where the origin of its bytes changes.
+    fn pieces(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, Origin<'_>)> {
+        let mut at = range.start;
+        let mut next = self.parts.partition_point(|part| part.range.end <= at);
+        std::iter::from_fn(move || {
+            if at >= range.end {
+                return None;
+            }
+            let begin = at;
+            let part = self
+                .parts
+                .get(next)
+                .filter(|part| part.range.start < range.end);
+            let origin = match part {
+                Some(part) if part.range.start <= at => {
+                    next += 1;
+                    at = part.range.end.min(range.end);
+                    Origin::Older(part)
+                }
+                part => {
+                    at = part.map_or(range.end, |part| part.range.start);
+                    Origin::Remote
+                }
+            };
+            Some((begin..at, origin))
+        })
+    }
+}
+
+impl OlderPart {
+    /// Reads bytes of the part from `start` on, which is an offset in the new image.
+    fn read(&self, older: &dyn ReadAt, start: u64, buf: &mut [u8]) -> Result<()> {
+        let skip = start - self.range.start;
+        let head = usize::try_from(skip).ok();
+        let head = head
+            .and_then(|skip| self.head.get(skip..))
+            .unwrap_or_default();
+        let (first, rest) = buf.split_at_mut(head.len().min(buf.len()));
+        first.copy_from_slice(&head[..first.len()]);
+        if rest.is_empty() {
+            return Ok(());
+        }
+        let behind = skip + first.len() as u64 - self.head.len() as u64;
+        older.read_at(self.at.saturating_add(behind), rest)
+    }
+}
+
+impl ReadAt for Splice {
+    fn len(&self) -> u64 {
+        self.remote.len()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let end = offset.saturating_add(buf.len() as u64);
+        if end > self.len() {
+            return self.remote.read_at(offset, buf);
+        }
+        let mut rest = buf;
+        for (piece, origin) in self.pieces(offset..end) {
+            let len = usize::try_from(piece.end - piece.start).unwrap_or(usize::MAX);
+            let (now, later) = rest.split_at_mut(len.min(rest.len()));
+            match origin {
+                Origin::Remote => self.remote.read_at(piece.start, now)?,
+                Origin::Older(part) => part.read(&*self.older, piece.start, now)?,
+            }
+            rest = later;
+        }
+        Ok(())
+    }
+
+    fn will_need(&self, ranges: &[Range<u64>]) {
+        let pieces = ranges.iter().flat_map(|range| self.pieces(range.clone()));
+        let missing = pieces.filter(|(_, origin)| matches!(origin, Origin::Remote));
+        let missing: Vec<_> = missing.map(|(piece, _)| piece).collect();
+        self.remote.will_need(&missing);
+    }
+}
