@@ -30,7 +30,7 @@ pub(crate) struct Splice {
 }
 
 /// Where bytes are.
-enum Origin<'a> {
+enum PieceOrigin<'a> {
     Remote,
     Older(&'a OlderPart),
 }
@@ -70,7 +70,7 @@ impl Splice {
     }
 
     /// Cuts a range where the origin of its bytes changes.
-    fn pieces(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, Origin<'_>)> {
+    fn pieces(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, PieceOrigin<'_>)> {
         let mut at = range.start;
         let mut next = self.parts.partition_point(|part| part.range.end <= at);
         std::iter::from_fn(move || {
@@ -86,11 +86,11 @@ impl Splice {
                 Some(part) if part.range.start <= at => {
                     next += 1;
                     at = part.range.end.min(range.end);
-                    Origin::Older(part)
+                    PieceOrigin::Older(part)
                 }
                 part => {
                     at = part.map_or(range.end, |part| part.range.start);
-                    Origin::Remote
+                    PieceOrigin::Remote
                 }
             };
             Some((begin..at, origin))
@@ -131,8 +131,8 @@ impl ReadAt for Splice {
             let len = usize::try_from(piece.end - piece.start).unwrap_or(usize::MAX);
             let (now, later) = rest.split_at_mut(len.min(rest.len()));
             match origin {
-                Origin::Remote => self.remote.read_at(piece.start, now)?,
-                Origin::Older(part) => part.read(&*self.older, piece.start, now)?,
+                PieceOrigin::Remote => self.remote.read_at(piece.start, now)?,
+                PieceOrigin::Older(part) => part.read(&*self.older, piece.start, now)?,
             }
             rest = later;
         }
@@ -141,7 +141,7 @@ impl ReadAt for Splice {
 
     fn will_need(&self, ranges: &[Range<u64>]) {
         let pieces = ranges.iter().flat_map(|range| self.pieces(range.clone()));
-        let missing = pieces.filter(|(_, origin)| matches!(origin, Origin::Remote));
+        let missing = pieces.filter(|(_, origin)| matches!(origin, PieceOrigin::Remote));
         let missing: Vec<_> = missing.map(|(piece, _)| piece).collect();
         self.remote.will_need(&missing);
     }

@@ -1,8 +1,8 @@
 //! Requests to one server of a registry, with the credentials that it wants.
 //!
-//! In: a method, a URL, a body. Out: the answer, after one more try with a new token if the
-//! server refused. **Invariant:** credentials go to the registry alone, and to the place of
-//! tokens that it names by TLS; headers that a file names go to its server alone. Spec: OCI distribution-spec 1.1,
+//! In: a method, a URL, a body. Out: the answer, after one more try with a new token if the server
+//! refused. **Invariant:** credentials go to the registry alone, and to the place of tokens that it
+//! names by TLS; headers that a file names go to its server alone. Spec: OCI distribution-spec 1.1,
 //! "Token Authentication Specification" of distribution.
 
 use std::time::Duration;
@@ -51,7 +51,7 @@ enum Proof {
 
 /// What the registry was shown last.
 #[derive(Default)]
-struct Shown {
+struct LastProof {
     proof: Option<Proof>,
     /// How often that was renewed.
     renewals: u64,
@@ -73,7 +73,7 @@ pub(crate) struct Endpoint {
     headers: HeaderMap,
     /// Whether credentials may be sent without TLS.
     sends_plain: bool,
-    shown: Mutex<Shown>,
+    shown: Mutex<LastProof>,
 }
 
 /// What is known about a server.
