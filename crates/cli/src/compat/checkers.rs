@@ -18,7 +18,7 @@ line shows the equivalent option of `sinter`.",
     style: Style::Getopt,
     help: &["-h"],
     version: &["-V"],
-    rules: FSCK_EROFS_RULES,
+    rules: &[FSCK_EROFS_RULES],
     translate: fsck_erofs,
 };
 
@@ -92,7 +92,7 @@ shows the equivalent option of `sinter`.",
     style: Style::Getopt,
     help: &["-h"],
     version: &[],
-    rules: DWARFSCK_RULES,
+    rules: &[DWARFSCK_RULES],
     translate: dwarfsck,
 };
 

@@ -20,7 +20,7 @@ Each line shows the equivalent option of `sinter build`.",
     style: Style::Getopt,
     help: &["-h", "-H", "--long-help"],
     version: &[],
-    rules: RULES,
+    rules: &[RULES],
     translate,
 };
 

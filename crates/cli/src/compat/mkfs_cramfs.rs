@@ -19,7 +19,7 @@ names of more than 252 bytes are left out, not cut. Each line shows the equivale
     style: Style::Getopt,
     help: &["-h"],
     version: &["-V"],
-    rules: RULES,
+    rules: &[RULES],
     translate,
 };
 

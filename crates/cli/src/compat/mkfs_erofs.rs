@@ -23,7 +23,7 @@ derived from the content, so equal trees give equal images. Each line shows the 
     style: Style::Getopt,
     help: &["-h", "-help"],
     version: &["-V"],
-    rules: RULES,
+    rules: &[RULES],
     translate,
 };
 

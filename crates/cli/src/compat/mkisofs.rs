@@ -27,7 +27,7 @@ option of `sinter build`.",
         style: Style::Words,
         help: &["-help"],
         version: &["-version"],
-        rules: RULES,
+        rules: &[RULES],
         translate,
     }
 }

@@ -22,11 +22,12 @@ SOURCE_DATE_EPOCH, so equal trees give equal images. Each line shows the equival
     style: Style::Words,
     help: &["-h", "-help"],
     version: &["-version"],
-    rules: RULES,
+    rules: &[SHARED_WITH_SQFSTAR, RULES],
     translate,
 };
 
-const RULES: &[Rule] = &[
+/// The options that sqfstar has, too, with the same meaning.
+pub(super) const SHARED_WITH_SQFSTAR: &[Rule] = &[
     rule(&["-b"], "SIZE", Combined("--block-size")),
     rule(&["-comp"], "CODEC", Combined("--compression")),
     rule(
@@ -50,33 +51,14 @@ const RULES: &[Rule] = &[
     rule(&["-noD", "-noDataCompression"], "", Same("--noD")),
     rule(&["-noF", "-noFragmentCompression"], "", Same("--noF")),
     rule(&["-noX", "-noXattrCompression"], "", Same("--noX")),
-    rule(&["-no-compression"], "", Same("--no-compression")),
-    rule(&["-no-exports"], "", Same("--no-exports")),
-    rule(&["-exports"], "", Already("unless --no-exports")),
     rule(&["-no-sparse"], "", Same("--no-sparse")),
     rule(&["-no-xattrs"], "", Same("--no-xattrs")),
     rule(&["-xattrs"], "", Already("unless --no-xattrs")),
-    rule(
-        &["-tailends", "-always-use-fragments"],
-        "",
-        Same("--tailends"),
-    ),
-    rule(&["-no-tailends"], "", Already("unless --tailends")),
-    rule(&["-no-fragments"], "", Same("--no-fragments")),
     rule(&["-no-duplicates"], "", Same("--no-duplicates")),
     rule(&["-nopad"], "", Same("--no-pad")),
-    rule(&["-noappend"], "", Combined("--force")),
-    rule(
-        &["-no-recovery"],
-        "",
-        Already("an interrupted build leaves no file"),
-    ),
     rule(&["-all-root", "-root-owned"], "", Same("--all-root")),
     rule(&["-force-uid"], "UID", Combined("--set-owner")),
     rule(&["-force-gid"], "GID", Combined("--set-group")),
-    rule(&["-uid-gid-offset"], "N", Same("--id-offset")),
-    rule(&["-force-file-mode"], "MODE", Combined("--chmod FMODE")),
-    rule(&["-force-dir-mode"], "MODE", Combined("--chmod DMODE")),
     rule(&["-root-mode"], "MODE", Same("--root-mode")),
     rule(&["-root-uid"], "UID", Combined("--root-uid")),
     rule(&["-root-gid"], "GID", Combined("--root-gid")),
@@ -91,50 +73,11 @@ const RULES: &[Rule] = &[
         "TIME",
         Combined("--create-timestamp=TIME"),
     ),
-    rule(&["-repro"], "", Already("equal trees give equal images")),
-    rule(
-        &["-repro-time"],
-        "TIME",
-        Combined("--create-timestamp=TIME --set-time TIME"),
-    ),
-    rule(&["-sort"], "FILE", Same("--sort")),
     rule(&["-ef"], "FILE", Combined("--exclude, for each line")),
-    rule(&["-wildcards"], "", Combined("-e and -ef take globs")),
-    rule(&["-one-file-system"], "", Same("--one-file-system")),
     rule(&["-processors"], "N", Same("--jobs")),
     rule(&["-mem"], "SIZE", Combined("--memory")),
     rule(&["-quiet"], "", Same("--quiet")),
     rule(&["-no-progress"], "", Same("--progress=none")),
-    rule(
-        &["-e"],
-        "PATH..",
-        CombinedRest("--exclude, for each argument that follows"),
-    ),
-    rule(
-        &["-one-file-system-x"],
-        "",
-        Refused("-one-file-system leaves mount points as empty directories"),
-    ),
-    rule(
-        &["-regex"],
-        "",
-        Refused("patterns are globs, with -wildcards"),
-    ),
-    rule(
-        &["-keep-as-directory"],
-        "",
-        Refused("`sinter merge DIR -o IMAGE` keeps the name of the directory"),
-    ),
-    rule(
-        &["-no-strip", "-tarstyle"],
-        "",
-        Refused("`sinter merge DIR -o IMAGE` keeps the name of the directory"),
-    ),
-    rule(
-        &["-root-becomes"],
-        "NAME",
-        Refused("`sinter merge --at NAME=IMAGE` puts an image below a name"),
-    ),
     rule(
         &["-offset", "-o"],
         "N",
@@ -166,6 +109,67 @@ const RULES: &[Rule] = &[
         Refused("gzip has one strategy here; -Xcompression-level sets the effort"),
     ),
     rule(&["-Xalgorithm"], "X", Refused("lzo has one algorithm here")),
+];
+
+const RULES: &[Rule] = &[
+    rule(&["-no-compression"], "", Same("--no-compression")),
+    rule(&["-no-exports"], "", Same("--no-exports")),
+    rule(&["-exports"], "", Already("unless --no-exports")),
+    rule(
+        &["-tailends", "-always-use-fragments"],
+        "",
+        Same("--tailends"),
+    ),
+    rule(&["-no-tailends"], "", Already("unless --tailends")),
+    rule(&["-no-fragments"], "", Same("--no-fragments")),
+    rule(&["-noappend"], "", Combined("--force")),
+    rule(
+        &["-no-recovery"],
+        "",
+        Already("an interrupted build leaves no file"),
+    ),
+    rule(&["-uid-gid-offset"], "N", Same("--id-offset")),
+    rule(&["-force-file-mode"], "MODE", Combined("--chmod FMODE")),
+    rule(&["-force-dir-mode"], "MODE", Combined("--chmod DMODE")),
+    rule(&["-repro"], "", Already("equal trees give equal images")),
+    rule(
+        &["-repro-time"],
+        "TIME",
+        Combined("--create-timestamp=TIME --set-time TIME"),
+    ),
+    rule(&["-sort"], "FILE", Same("--sort")),
+    rule(&["-wildcards"], "", Combined("-e and -ef take globs")),
+    rule(&["-one-file-system"], "", Same("--one-file-system")),
+    rule(
+        &["-e"],
+        "PATH..",
+        CombinedRest("--exclude, for each argument that follows"),
+    ),
+    rule(
+        &["-one-file-system-x"],
+        "",
+        Refused("-one-file-system leaves mount points as empty directories"),
+    ),
+    rule(
+        &["-regex"],
+        "",
+        Refused("patterns are globs, with -wildcards"),
+    ),
+    rule(
+        &["-keep-as-directory"],
+        "",
+        Refused("`sinter merge DIR -o IMAGE` keeps the name of the directory"),
+    ),
+    rule(
+        &["-no-strip", "-tarstyle"],
+        "",
+        Refused("`sinter merge DIR -o IMAGE` keeps the name of the directory"),
+    ),
+    rule(
+        &["-root-becomes"],
+        "NAME",
+        Refused("`sinter merge --at NAME=IMAGE` puts an image below a name"),
+    ),
     rule(
         &["-max-depth"],
         "N",

@@ -19,7 +19,7 @@ mount`.",
     style: Style::Getopt,
     help: &["-h"],
     version: &["-V"],
-    rules: HELPER_RULES,
+    rules: &[HELPER_RULES],
     translate: mount,
 };
 
@@ -66,7 +66,7 @@ Mounts an image, as `sinter mount` does. Each line shows the equivalent of `sint
     style: Style::Getopt,
     help: &["-h"],
     version: &["-V"],
-    rules: DRIVER_RULES,
+    rules: &[DRIVER_RULES],
     translate: mount,
 };
 

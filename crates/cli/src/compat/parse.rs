@@ -150,7 +150,7 @@ mod tests {
             style,
             help: &["-h"],
             version: &["-V"],
-            rules: RULES,
+            rules: &[RULES],
             translate: |parsed| Ok(parsed.translated),
         }
     }

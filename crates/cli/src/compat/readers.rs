@@ -20,7 +20,7 @@ be globs. Each line shows the equivalent command or option of `sinter`.",
     style: Style::WordsFirst,
     help: &["-h", "-help", "-?"],
     version: &["-v", "-version"],
-    rules: UNSQUASHFS_RULES,
+    rules: &[UNSQUASHFS_RULES],
     translate: unsquashfs,
 };
 
@@ -129,7 +129,7 @@ the equivalent option of `sinter cat`.",
     style: Style::WordsFirst,
     help: &["-h", "-help"],
     version: &["-v", "-version"],
-    rules: &[
+    rules: &[&[
         rule(&["-o", "-offset"], "BYTES", Same("--offset")),
         rule(&["-p", "-processors"], "N", Combined("--jobs")),
         rule(
@@ -158,7 +158,7 @@ the equivalent option of `sinter cat`.",
             "",
             Refused("what cannot be read is an error; see `sinter extract --salvage`"),
         ),
-    ],
+    ]],
     translate: sqfscat,
 };
 
@@ -171,7 +171,7 @@ Each line shows the equivalent option of `sinter extract`.",
     style: Style::Getopt,
     help: &["-h", "-help"],
     version: &["-V"],
-    rules: SQFS2TAR_RULES,
+    rules: &[SQFS2TAR_RULES],
     translate: sqfs2tar,
 };
 
@@ -218,7 +218,7 @@ shows the equivalent option of `sinter extract`.",
     style: Style::Getopt,
     help: &["-h"],
     version: &[],
-    rules: DWARFSEXTRACT_RULES,
+    rules: &[DWARFSEXTRACT_RULES],
     translate: dwarfsextract,
 };
 

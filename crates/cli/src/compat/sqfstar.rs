@@ -7,7 +7,7 @@ use std::path::Path;
 
 use sinterfs::{Error, Result};
 
-use super::mksquashfs::{compression, exclude, owners, times};
+use super::mksquashfs::{SHARED_WITH_SQFSTAR, compression, exclude, owners, times};
 use super::parsed::{Parsed, with_value};
 use super::table::Meaning::{Already, Combined, Refused, Same};
 use super::table::{Rule, Style, Tool, rule};
@@ -24,91 +24,26 @@ line shows the equivalent option of `sinter build`.",
     style: Style::WordsFirst,
     help: &["-h", "-help"],
     version: &["-version"],
-    rules: RULES,
+    rules: &[SHARED_WITH_SQFSTAR, RULES],
     translate,
 };
 
 const RULES: &[Rule] = &[
-    rule(&["-b"], "SIZE", Combined("--block-size")),
-    rule(&["-comp"], "CODEC", Combined("--compression")),
-    rule(
-        &["-Xcompression-level"],
-        "N",
-        Combined("--compression CODEC:level=N"),
-    ),
-    rule(&["-Xhc"], "", Combined("--compression lz4hc:level=12")),
-    rule(
-        &["-Xbcj"],
-        "FILTER,..",
-        Combined("--compression xz:bcj=FILTER,.."),
-    ),
-    rule(
-        &["-Xdict-size"],
-        "SIZE",
-        Combined("--compression xz:dict=SIZE"),
-    ),
-    rule(&["-noI", "-noInodeCompression"], "", Same("--noI")),
-    rule(&["-noId", "-noIdTableCompression"], "", Same("--noId")),
-    rule(&["-noD", "-noDataCompression"], "", Same("--noD")),
-    rule(&["-noF", "-noFragmentCompression"], "", Same("--noF")),
-    rule(&["-noX", "-noXattrCompression"], "", Same("--noX")),
     rule(&["-exports"], "", Combined("without it: --no-exports")),
-    rule(&["-no-sparse"], "", Same("--no-sparse")),
-    rule(&["-no-xattrs"], "", Same("--no-xattrs")),
-    rule(&["-xattrs"], "", Already("unless --no-xattrs")),
     rule(&["-no-tailends"], "", Combined("without it: --tailends")),
     rule(&["-no-fragments"], "", Combined("--no-fragments")),
-    rule(&["-no-duplicates"], "", Same("--no-duplicates")),
-    rule(&["-nopad"], "", Same("--no-pad")),
     rule(&["-force"], "", Same("--force")),
-    rule(&["-all-root", "-root-owned"], "", Same("--all-root")),
-    rule(&["-force-uid"], "UID", Combined("--set-owner")),
-    rule(&["-force-gid"], "GID", Combined("--set-group")),
-    rule(&["-root-mode"], "MODE", Same("--root-mode")),
-    rule(&["-root-uid"], "UID", Combined("--root-uid")),
-    rule(&["-root-gid"], "GID", Combined("--root-gid")),
-    rule(&["-root-time"], "TIME", Combined("--root-time")),
-    rule(
-        &["-inode-time", "-all-time"],
-        "TIME",
-        Combined("--set-time"),
-    ),
-    rule(
-        &["-mkfs-time", "-fstime"],
-        "TIME",
-        Combined("--create-timestamp=TIME"),
-    ),
     rule(
         &["-reproducible"],
         "",
         Already("equal archives give equal images"),
     ),
-    rule(&["-ef"], "FILE", Combined("--exclude, for each line")),
-    rule(&["-processors"], "N", Same("--jobs")),
-    rule(&["-mem"], "SIZE", Combined("--memory")),
-    rule(&["-quiet"], "", Same("--quiet")),
-    rule(&["-no-progress"], "", Same("--progress=none")),
     rule(
         &["-not-reproducible"],
         "",
         Refused("equal archives always give equal images"),
     ),
     rule(&["-regex"], "", Refused("patterns are globs")),
-    rule(
-        &["-no-hardlinks"],
-        "",
-        Refused("hard links are always preserved"),
-    ),
-    rule(
-        &["-exit-on-error"],
-        "",
-        Refused("`sinter build --strict` fails on errors and losses"),
-    ),
-    rule(
-        &["-info"],
-        "",
-        Refused("`sinter ls -R IMAGE` lists the image"),
-    ),
     rule(
         &["-progress"],
         "",
@@ -119,22 +54,6 @@ const RULES: &[Rule] = &[
         "N",
         Refused("-processors N limits the threads; see also nice(1) and ionice(1)"),
     ),
-    rule(
-        &["-offset", "-o"],
-        "N",
-        Refused("`sinter build --header FILE` prepends a file to the image"),
-    ),
-    rule(
-        &["-Xwindow-size"],
-        "N",
-        Refused("gzip always has its largest window"),
-    ),
-    rule(
-        &["-Xstrategy"],
-        "X",
-        Refused("gzip has one strategy here; -Xcompression-level sets the effort"),
-    ),
-    rule(&["-Xalgorithm"], "X", Refused("lzo has one algorithm here")),
 ];
 
 fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {

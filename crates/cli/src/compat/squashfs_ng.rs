@@ -21,7 +21,7 @@ below. Each line shows the equivalent option of `sinter build`.",
     style: Style::Getopt,
     help: &["-h"],
     version: &["-V"],
-    rules: &[
+    rules: &[&[
         COMPRESSOR,
         EXTRA,
         JOBS,
@@ -54,7 +54,7 @@ below. Each line shows the equivalent option of `sinter build`.",
             "",
             Refused("targets of symlinks are never changed"),
         ),
-    ],
+    ]],
     translate: tar2sqfs,
 };
 
@@ -69,7 +69,7 @@ line shows the equivalent option of `sinter build`.",
     style: Style::Getopt,
     help: &["-h"],
     version: &["-V"],
-    rules: &[
+    rules: &[&[
         rule(&["-D", "--pack-dir"], "DIR", Combined("the source")),
         COMPRESSOR,
         EXTRA,
@@ -122,7 +122,7 @@ line shows the equivalent option of `sinter build`.",
             "FILE",
             Refused("`sinter build --pseudo 'PATH x NAME=VALUE'` adds one to a file"),
         ),
-    ],
+    ]],
     translate: gensquashfs,
 };
 

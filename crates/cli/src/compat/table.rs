@@ -17,7 +17,8 @@ pub(super) struct Tool {
     pub(super) help: &'static [&'static str],
     /// The options that print the version, besides `--version`.
     pub(super) version: &'static [&'static str],
-    pub(super) rules: &'static [Rule],
+    /// Groups of options; programs that are alike share one.
+    pub(super) rules: &'static [&'static [Rule]],
     /// Returns the arguments of `sinter` that do the same.
     pub(super) translate: fn(Parsed) -> sinterfs::Result<Vec<OsString>>,
 }
@@ -71,9 +72,14 @@ pub(super) const fn rule(
 }
 
 impl Tool {
+    /// Returns the rules of all groups.
+    pub(super) fn all_rules(&self) -> impl Iterator<Item = &'static Rule> + use<> {
+        self.rules.iter().flat_map(|group| group.iter())
+    }
+
     /// Returns the rule of an option, and the rule's own copy of the spelling.
     pub(super) fn rule(&self, spelling: &str) -> Option<(&'static Rule, &'static str)> {
-        self.rules.iter().find_map(|rule| {
+        self.all_rules().find_map(|rule| {
             let same = rule.spellings.iter().find(|one| **one == spelling);
             same.map(|found| (rule, *found))
         })
@@ -104,7 +110,7 @@ impl Tool {
             // writing to a string cannot fail
             let _ = writeln!(text, "  {:<34} {meaning}", option.trim_end());
         };
-        for rule in self.rules {
+        for rule in self.all_rules() {
             match rule.meaning {
                 Meaning::Same(becomes)
                 | Meaning::Combined(becomes)
@@ -114,7 +120,7 @@ impl Tool {
             }
         }
         text += "\nNot supported, and what to use instead:\n";
-        for rule in self.rules {
+        for rule in self.all_rules() {
             if let Meaning::Refused(hint) = rule.meaning {
                 line(&mut text, rule, hint);
             }

@@ -16,7 +16,7 @@ fn refusal(tool: &Tool, args: &[OsString]) -> Option<Error> {
 
 fn rules() -> impl Iterator<Item = (&'static Tool, &'static Rule)> {
     let tools = TOOLS.into_iter();
-    tools.flat_map(|tool| tool.rules.iter().map(move |rule| (tool, rule)))
+    tools.flat_map(|tool| tool.all_rules().map(move |rule| (tool, rule)))
 }
 
 /// Fails if a message names a spelling of a rule that was not typed.
