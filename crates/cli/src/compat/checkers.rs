@@ -83,6 +83,17 @@ const FSCK_EROFS_RULES: &[Rule] = &[
     ),
 ];
 
+/// The options of fsck.erofs that need a directory to unpack to.
+const OF_EXTRACTION: [&str; 7] = [
+    "--overwrite",
+    "--preserve",
+    "--no-preserve",
+    "--preserve-owner",
+    "--no-preserve-owner",
+    "--preserve-perms",
+    "--no-preserve-perms",
+];
+
 pub(super) const DWARFSCK: Tool = Tool {
     name: "dwarfsck",
     usage: "[-i] IMAGE [OPTIONS]",
@@ -162,11 +173,8 @@ fn fsck_erofs(mut parsed: Parsed) -> Result<Vec<OsString>> {
     match dir {
         Some(_) => words.extend(extraction(&parsed)),
         None => {
-            let of_extraction = FSCK_EROFS_RULES
-                .iter()
-                .skip_while(|rule| rule.spellings != ["--overwrite"])
-                .filter_map(|rule| rule.spellings.first());
-            if let Some(option) = of_extraction.copied().find(|name| parsed.is_given(name)) {
+            let mut of_extraction = OF_EXTRACTION.into_iter();
+            if let Some(option) = of_extraction.find(|name| parsed.is_given(name)) {
                 return Err(Error::invalid(format!("{option} needs --extract=DIR")));
             }
         }
