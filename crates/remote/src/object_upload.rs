@@ -135,6 +135,9 @@ impl Drop for Upload {
     }
 }
 
+/// What became of a part.
+type Answer = std::result::Result<(), Failure>;
+
 /// The side of the store.
 struct Sending {
     upload: Box<dyn MultipartUpload>,
@@ -167,12 +170,7 @@ impl Sending {
 
     /// Sends all bytes up to the end of the stream.
     fn send(mut self, stream: &UnixStream, is_complete: &AtomicBool) -> Result<()> {
-        let sent =
-            self.send_parts(stream)
-                .and_then(|()| match is_complete.load(Ordering::Acquire) {
-                    true => Ok(()),
-                    false => Err(Failure::new(Cause::Final, "the image was not completed")),
-                });
+        let sent = self.send_parts(stream, is_complete);
         let mut upload = self.upload;
         let ended = runtime::spawn(async move {
             let completed = match sent {
@@ -191,34 +189,52 @@ impl Sending {
             .map_err(|failure| failed(&failure, &self.host))
     }
 
-    fn send_parts(&mut self, mut stream: &UnixStream) -> std::result::Result<(), Failure> {
-        let lost = |_| Failure::new(Cause::Final, "the upload of a part ended without an answer");
+    /// Sends parts up to the end of the stream, and waits for the answers to all of them: parts
+    /// that arrive after an upload is aborted would stay.
+    fn send_parts(
+        &mut self,
+        stream: &UnixStream,
+        is_complete: &AtomicBool,
+    ) -> std::result::Result<(), Failure> {
         let (sender, answers) = mpsc::channel();
+        let sent = self.begin_parts(stream, is_complete, &sender, &answers);
+        drop(sender);
+        // the first failure is the reason for the others
+        answers.into_iter().fold(sent, std::result::Result::and)
+    }
+
+    fn begin_parts(
+        &mut self,
+        stream: &UnixStream,
+        is_complete: &AtomicBool,
+        sender: &mpsc::Sender<Answer>,
+        answers: &mpsc::Receiver<Answer>,
+    ) -> std::result::Result<(), Failure> {
+        let lost = |_| Failure::new(Cause::Final, "the upload of a part ended without an answer");
         let handle = runtime::handle().map_err(|e| Failure::new(Cause::Final, e.to_string()))?;
-        let (mut in_flight, mut number) = (0, 0);
-        loop {
-            let mut part = Vec::new();
-            let mut rest = stream.take(part_len(number) as u64);
-            let got = rest.read_to_end(&mut part);
-            let got = got.map_err(|e| Failure::new(Cause::Final, format!("cannot read: {e}")))?;
-            stream = rest.into_inner();
-            if got == 0 && number > 0 {
+        for number in 0.. {
+            let len = part_len(number);
+            let mut part = Vec::with_capacity(len);
+            let read = stream.take(len as u64).read_to_end(&mut part);
+            read.map_err(|e| Failure::new(Cause::Final, format!("cannot read: {e}")))?;
+            let is_last = part.len() < len;
+            if is_last && !is_complete.load(Ordering::Acquire) {
+                return Err(Failure::new(Cause::Final, "the image was not completed"));
+            }
+            // an empty object has one part, too
+            if number == 0 || !part.is_empty() {
+                if number >= IN_FLIGHT {
+                    answers.recv().map_err(lost)??;
+                }
+                let (sending, sender) = (self.upload.put_part(part.into()), sender.clone());
+                handle.spawn(async move {
+                    // nobody waits any more if the process ends
+                    let _ = sender.send(sending.await.map_err(|e| refused(&e)));
+                });
+            }
+            if is_last {
                 break;
             }
-            if in_flight == IN_FLIGHT {
-                answers.recv().map_err(lost)??;
-                in_flight -= 1;
-            }
-            let (sending, sender) = (self.upload.put_part(part.into()), sender.clone());
-            handle.spawn(async move {
-                // nobody waits any more: an earlier part has failed
-                let _ = sender.send(sending.await.map_err(|e| refused(&e)));
-            });
-            in_flight += 1;
-            number += 1;
-        }
-        for _ in 0..in_flight {
-            answers.recv().map_err(lost)??;
         }
         Ok(())
     }
