@@ -5,6 +5,7 @@
 //! first step was shown, so that a callback that fails at once stops it, however short it is.
 
 use std::collections::BTreeMap;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -19,16 +20,23 @@ use crate::error::{panicked, raised};
 
 /// Time between two looks at signals and progress.
 const TICK: Duration = Duration::from_millis(50);
-/// The same before the first step, which waits to be shown.
-const FIRST_TICK: Duration = Duration::from_millis(1);
+
+/// What the work sends to the thread that waits for it.
+enum Message<T> {
+    /// The first step waits to be shown.
+    Begun,
+    /// The work has ended, or panicked.
+    Done(thread::Result<sinterfs::Result<T>>),
+}
 
 /// Collects progress and warnings.
-#[derive(Default)]
 pub struct ObservedWork {
     stages: Mutex<BTreeMap<Stage, (Tally, Tally)>>,
     warnings: Mutex<Vec<String>>,
     stopped: AtomicBool,
-    begun: AtomicBool,
+    has_begun: AtomicBool,
+    /// Sends that the first step waits.
+    begin: Box<dyn Fn() + Send + Sync>,
     /// Whether the first step was shown.
     is_shown: Mutex<bool>,
     shown: Condvar,
@@ -63,11 +71,24 @@ impl Observer for ObservedWork {
 }
 
 impl ObservedWork {
+    fn new(begin: impl Fn() + Send + Sync + 'static) -> Self {
+        Self {
+            stages: Mutex::default(),
+            warnings: Mutex::default(),
+            stopped: AtomicBool::new(false),
+            has_begun: AtomicBool::new(false),
+            begin: Box::new(begin),
+            is_shown: Mutex::new(false),
+            shown: Condvar::new(),
+        }
+    }
+
     /// Waits in the first step until it was shown.
     fn await_first_showing(&self) {
-        if self.begun.swap(true, Ordering::Release) {
+        if self.has_begun.swap(true, Ordering::Relaxed) {
             return;
         }
+        (self.begin)();
         let mut is_shown = self.is_shown.lock().unwrap_or_else(PoisonError::into_inner);
         while !*is_shown {
             let woken = self.shown.wait(is_shown);
@@ -99,28 +120,29 @@ pub fn observed<T: Send + 'static>(
     callback: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(&ObservedWork) -> sinterfs::Result<T> + Send + 'static,
 ) -> PyResult<(T, Vec<String>)> {
-    let progress = Arc::new(ObservedWork::default());
     let (sender, receiver) = channel();
+    let begun = sender.clone();
+    let progress = Arc::new(ObservedWork::new(move || {
+        // the receiver is there as long as the work
+        let _ = begun.send(Message::Begun);
+    }));
     let theirs = Arc::clone(&progress);
     let thread = thread::Builder::new()
         .name("sinterfs".to_owned())
         .spawn(move || {
+            let result = panic::catch_unwind(AssertUnwindSafe(|| work(&theirs)));
             // a receiver that is gone waits for nothing
-            let _ = sender.send(work(&theirs));
+            let _ = sender.send(Message::Done(result));
         });
     let thread = thread.map_err(|error| raised(py, &Error::io("no thread", error)))?;
     let receiver = Mutex::new(receiver);
     let mut shown = Shown::default();
     let mut stop = None;
-    let mut is_first = true;
     let result = loop {
-        let wait = if is_first { FIRST_TICK } else { TICK };
-        let tick = py.detach(|| {
+        let message = py.detach(|| {
             let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
-            receiver.recv_timeout(wait)
+            receiver.recv_timeout(TICK)
         });
-        // a step that waits is among those that are shown now
-        let waits = progress.begun.load(Ordering::Acquire);
         if stop.is_none() {
             let look = py
                 .check_signals()
@@ -130,23 +152,20 @@ pub fn observed<T: Send + 'static>(
             stop = look.err();
             progress.stopped.store(stop.is_some(), Ordering::Relaxed);
         }
-        if waits && is_first {
-            progress.go_on();
-            is_first = false;
-        }
-        match tick {
-            Ok(result) => break Some(result),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => break None,
+        match message {
+            Ok(Message::Begun) => progress.go_on(),
+            Ok(Message::Done(result)) => break result,
+            // both senders are held until the work has sent its result
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
     };
     // the thread has nothing left to do but to end
-    let joined = py.detach(|| thread.join());
+    let _ = py.detach(|| thread.join());
     match (stop, result) {
         (Some(stop), _) => Err(stop),
-        (None, Some(Ok(value))) if joined.is_ok() => Ok((value, progress.warnings())),
-        (None, Some(Err(error))) => Err(raised(py, &error)),
-        (None, _) => Err(panicked()),
+        (None, Ok(Ok(value))) => Ok((value, progress.warnings())),
+        (None, Ok(Err(error))) => Err(raised(py, &error)),
+        (None, Err(_)) => Err(panicked()),
     }
 }
 
