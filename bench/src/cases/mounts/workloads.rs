@@ -151,9 +151,12 @@ impl Workload {
 fn programs(at: &Path, tree: &WorkloadFiles) -> String {
     let run = |(program, args): &(PathBuf, &str)| {
         let program = quoted(&at.join(program));
-        format!("{program} {args} >/dev/null 2>&1 || true\n")
+        format!("{program} {args} >/dev/null\n")
     };
-    tree.programs.iter().map(run).collect()
+    // a program that does not start is no figure
+    std::iter::once("set -e\n".to_owned())
+        .chain(tree.programs.iter().map(run))
+        .collect()
 }
 
 /// Runs a workload that needs no program, up to the limit.
