@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::fs::CWD;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MoveMountFlags, move_mount};
-use sinterfs_model::{Error, Kind, Result};
+use sinterfs_model::{Error, Result};
 
 use crate::attach::{label_data, mount_flags, mount_point};
 use crate::backing::{Backing, OneFile};
@@ -26,7 +26,7 @@ use crate::backing_name::backing_name;
 use crate::detached;
 use crate::image_path::{file_name, mount_at_image_path};
 use crate::loop_device::{DIRECT, with_loop_device};
-use crate::mountinfo::{Mount, mounted_at};
+use crate::mountinfo::{Mount, made_at};
 use crate::options::MountOptions;
 use crate::session::{Session, catch_signals};
 use crate::start::{device_of, raise_read_ahead, serve_in_background};
@@ -105,8 +105,7 @@ fn attach_and_tune(
     let read_ahead = options.read_ahead.unwrap_or(READ_AHEAD);
     with_read_ahead(read_ahead, || {
         attach(tree, name, point, options)?;
-        let mount = mounted_at(point)?;
-        let mount = mount.ok_or_else(|| Error::new(Kind::Io, "the mount vanished at once"))?;
+        let mount = made_at(point)?;
         raise_read_ahead(&mount.device, read_ahead);
         Ok(mount)
     })

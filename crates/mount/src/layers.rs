@@ -11,11 +11,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use rustix::fs::CWD;
 use rustix::mount::{MoveMountFlags, move_mount};
-use sinterfs_model::{Error, Kind, Result};
+use sinterfs_model::{Error, Result};
 
 use crate::attach::mount_point;
 use crate::lower::{self, Lower, LowerLayer};
-use crate::mountinfo::mounted_at;
+use crate::mountinfo::made_at;
 use crate::options::MountOptions;
 use crate::session::{Session, catch_signals};
 use crate::stacked::{check_possible, stack};
@@ -58,8 +58,7 @@ pub fn mount_layers(
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
     move_mount(&tree, "", CWD, &point, flags)
         .map_err(|errno| Error::io("cannot mount there", errno).path(dir))?;
-    let mount = mounted_at(&point)?;
-    let mount = mount.ok_or_else(|| Error::new(Kind::Io, "the mount vanished at once"))?;
+    let mount = made_at(&point)?;
     let requests = requests.unwrap_or_default();
     let session = Session::new(mount, (all_ended, sender), requests, signals);
     Ok((

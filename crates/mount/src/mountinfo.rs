@@ -45,6 +45,17 @@ pub(crate) fn mounted_at(point: &Path) -> Result<Option<Mount>> {
         .find(|mount| mount.point == point))
 }
 
+/// Returns the mount that was made at this path just now. If somebody has unmounted it already, it
+/// has no device: its session ends at once, as one that is unmounted later does.
+pub(crate) fn made_at(point: &Path) -> Result<Mount> {
+    Ok(mounted_at(point)?.unwrap_or_else(|| Mount {
+        device: String::new(),
+        point: point.to_owned(),
+        kind: String::new(),
+        source: PathBuf::new(),
+    }))
+}
+
 fn parse(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|&byte| byte == b' ');
     let device = fields.nth(2)?;
@@ -97,6 +108,13 @@ mod tests {
         );
         assert_eq!(parse(b""), None);
         assert_eq!(parse(b"1 2 3"), None);
+    }
+
+    #[test]
+    fn a_mount_that_is_gone_already_has_no_device() {
+        let gone = made_at(Path::new("/proc/no such directory")).unwrap();
+        assert_eq!(gone.device, "");
+        assert_eq!(gone.point, Path::new("/proc/no such directory"));
     }
 
     #[test]

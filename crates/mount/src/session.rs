@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use sinterfs_model::{Cursor, Dirent, Error, FileType, Image, Kind, Result};
+use sinterfs_model::{Cursor, Dirent, Error, FileType, Image, Result};
 
 use crate::attach::{attach, mount_point};
 use crate::detach::{detach, is_busy};
 use crate::idle::IdleUnmounter;
-use crate::mountinfo::{Mount, mounted_at};
+use crate::mountinfo::{Mount, made_at, mounted_at};
 use crate::options::MountOptions;
 use crate::start::{Event, raise_read_ahead, serve_in_background};
 
@@ -109,8 +109,7 @@ fn start(
     let read_ahead = options.read_ahead(image.info().totals.block_size);
     let (sender, events) = channel();
     let requests = serve_in_background(image, device, options, &sender)?;
-    let mount = mounted_at(point)?;
-    let mount = mount.ok_or_else(|| Error::new(Kind::Io, "the mount vanished at once"))?;
+    let mount = made_at(point)?;
     raise_read_ahead(&mount.device, read_ahead);
     Ok(Session::new(mount, (events, sender), requests, None))
 }
