@@ -20,7 +20,7 @@ Each line shows the equivalent option of `sinter build`.",
     style: Style::Getopt,
     help: &["-h"],
     version: &[],
-    rules: MKCOMPOSEFS_RULES,
+    rules: &[MKCOMPOSEFS_RULES],
     translate: mkcomposefs,
 };
 
@@ -83,14 +83,14 @@ form of composefs-info. Each line shows the equivalent option of `sinter info`."
     style: Style::Getopt,
     help: &[],
     version: &[],
-    rules: &[
+    rules: &[&[
         rule(&["--basedir"], "DIR", Combined("--objects DIR")),
         rule(
             &["--filter"],
             "NAME",
             Refused("`sinter ls -R IMAGE NAME` lists what is below a name"),
         ),
-    ],
+    ]],
     translate: composefs_info,
 };
 
@@ -126,14 +126,14 @@ options -o, basedir=DIR is --objects DIR; ro is the default; options of mount(8)
     style: Style::Getopt,
     help: &["-h"],
     version: &[],
-    rules: &[
+    rules: &[&[
         rule(
             &["-o"],
             "OPTIONS",
             Combined("basedir=DIR: --objects DIR; others -o OPTIONS"),
         ),
         rule(&["-t"], "TYPE", Combined("composefs")),
-    ],
+    ]],
     translate: mount_composefs,
 };
 

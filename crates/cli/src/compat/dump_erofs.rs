@@ -17,7 +17,7 @@ stat`, `ls` and `cat` do, and in their form. Each line shows the equivalent of `
     style: Style::Getopt,
     help: &["-h"],
     version: &["-V"],
-    rules: RULES,
+    rules: &[RULES],
     translate,
 };
 

@@ -19,7 +19,7 @@ command or option of `sinter`.",
     style: Style::Getopt,
     help: &["-h"],
     version: &["-V"],
-    rules: RULES,
+    rules: &[RULES],
     translate,
 };
 

@@ -18,7 +18,7 @@ attributes and hard links are not compared. Each line shows the equivalent of `s
     style: Style::Getopt,
     help: &["-h"],
     version: &["-V"],
-    rules: RULES,
+    rules: &[RULES],
     translate,
 };
 
