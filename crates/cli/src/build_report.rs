@@ -14,12 +14,14 @@ use crate::size::human;
 use crate::timings::Timings;
 use crate::{exit, messages, text};
 
-/// Ends the display and prints the report; returns the exit code and the elapsed time.
+/// Ends the display, does the last work, which returns the bytes of parity that it wrote, and prints
+/// the report; returns the exit code and the elapsed time.
 pub fn tell(
     report: &BuildReport,
     verbosity: VerbosityArgs,
     verbose: bool,
     display: Display,
+    last: impl FnOnce() -> Result<Option<u64>>,
 ) -> Result<(ExitCode, Timings)> {
     let warnings = display.observer().warnings();
     let timings = display.observer().timings();
@@ -28,7 +30,13 @@ pub fn tell(
     if verbosity.json {
         let mut all = as_json(report, warnings, seconds);
         all["timings"] = timings.as_json();
+        // the image is there, whatever becomes of its parity
+        let parity = last();
+        if let Ok(Some(bytes)) = parity {
+            all["parity_bytes"] = bytes.into();
+        }
         text::print(&format!("{all:#}\n"))?;
+        parity?;
     } else {
         text::losses(report.format, &report.pipeline.image.losses);
         tell_conflicts(&report.conflicts);
@@ -38,6 +46,7 @@ pub fn tell(
         if !verbosity.quiet {
             messages::write(&summary(report, seconds, verbose));
         }
+        last()?;
     }
     let code = if report.is_complete() {
         0

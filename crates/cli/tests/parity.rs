@@ -216,8 +216,12 @@ fn parity_is_written_with_an_image() {
         assert!(words.contains("of parity"), "{words}");
         assert!(!words.contains("former image"), "{words}");
         run(["check", "-q", "--parity", path]);
+        let output = run(command.iter().chain(&flags).chain(&["--json"]));
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         let sound = fs::read(&image).unwrap();
-        assert!(fs::read(&parity).unwrap().len() > sound.len() / 5);
+        let parity = fs::read(&parity).unwrap();
+        assert!(parity.len() > sound.len() / 5);
+        assert_eq!(told["parity_bytes"], parity.len() as u64, "{command:?}");
         let mut bytes = sound.clone();
         bytes[40_000..55_000].fill(0);
         fs::write(&image, &bytes).unwrap();

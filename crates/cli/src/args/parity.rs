@@ -76,8 +76,8 @@ impl ParityArgs {
 }
 
 impl PendingParity {
-    /// Writes the parity of the complete image, and says so.
-    pub fn write(self, threads: usize, verbosity: VerbosityArgs) -> Result<()> {
+    /// Writes the parity of the complete image, says so, and returns its size in bytes.
+    pub fn write(self, threads: usize, verbosity: VerbosityArgs) -> Result<u64> {
         let display = Display::start(verbosity.show());
         let bytes = sinterfs::verify::write_parity(
             &self.image,
@@ -91,7 +91,7 @@ impl PendingParity {
         if !verbosity.json && !verbosity.quiet {
             tell_written(&self.to, bytes);
         }
-        Ok(())
+        Ok(bytes)
     }
 }
 

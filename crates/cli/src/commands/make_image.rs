@@ -86,11 +86,14 @@ impl MakeImageArgs {
         if let (true, Some(objects)) = (prints_digest, &report.objects) {
             text::print(&format!("{}\n", hex(&objects.digest)))?;
         }
-        let (code, timings) = build_report::tell(&report, verbosity, verbose, display)?;
-        match protecting {
-            Some(pending) => pending.write(request.threads, verbosity)?,
-            None => tell_former_parity(&request.destination, verbosity),
-        }
+        let protect = || match protecting {
+            Some(pending) => pending.write(request.threads, verbosity).map(Some),
+            None => {
+                tell_former_parity(&request.destination, verbosity);
+                Ok(None)
+            }
+        };
+        let (code, timings) = build_report::tell(&report, verbosity, verbose, display, protect)?;
         reporting.map_or(Ok(()), |reporting| reporting.write(&timings))?;
         Ok(code)
     }

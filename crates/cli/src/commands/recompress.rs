@@ -147,15 +147,15 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let display = Display::start(verbosity.show());
     let report = sinterfs::build::recompress(&request, display.observer())?;
     let finish = || match protecting {
-        Some(pending) => pending.write(request.build.threads, verbosity),
+        Some(pending) => pending.write(request.build.threads, verbosity).map(Some),
         None => {
             make_image::tell_former_parity(destination, verbosity);
-            Ok(())
+            Ok(None)
         }
     };
     if let Some(built) = &report.rebuilt {
-        let (code, _) = build_report::tell(built, verbosity, verbose, display)?;
-        return finish().map(|()| code);
+        let (code, _) = build_report::tell(built, verbosity, verbose, display, finish)?;
+        return Ok(code);
     }
     let timings = display.observer().timings();
     let seconds = timings.wall.as_secs_f64();
@@ -163,7 +163,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if verbosity.json {
         let mut all = as_json(&report, seconds);
         all["timings"] = timings.as_json();
+        // the image is there, whatever becomes of its parity
+        let parity = finish();
+        if let Ok(Some(bytes)) = parity {
+            all["parity_bytes"] = bytes.into();
+        }
         text::print(&format!("{all:#}\n"))?;
+        parity?;
     } else {
         text::losses(report.format, &report.image.losses);
         if verbose {
@@ -172,8 +178,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
         if !verbosity.quiet {
             messages::write(&summary(&report, seconds));
         }
+        finish()?;
     }
-    finish().map(|()| ExitCode::SUCCESS)
+    Ok(ExitCode::SUCCESS)
 }
 
 fn request(args: Args) -> Result<RecompressRequest> {
