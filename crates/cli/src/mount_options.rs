@@ -338,6 +338,13 @@ const OPTIONS: &[(&[&str], Effect)] = &[
         }),
     ),
     (
+        &["salvage"],
+        Set(|to, _| {
+            to.image.salvage = true;
+            Ok(())
+        }),
+    ),
+    (
         &["record", "analysis_file"],
         Set(|to, asked| {
             to.record = Some(asked.path()?);

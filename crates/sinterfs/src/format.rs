@@ -9,6 +9,7 @@ use sinterfs_model::{Observer, Result};
 #[cfg(feature = "write")]
 use crate::about::About;
 use crate::handle::{Bid, Handle, OwnDigests};
+use crate::info::InfoRows;
 #[cfg(feature = "mount")]
 use crate::mount::kernel_backing::KernelBacking;
 use crate::open_options::OpenOptions;
@@ -42,6 +43,10 @@ pub trait Format: Sync {
         depth: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport>;
+    /// Returns what can be said of an image that cannot be opened; `None` if that is nothing.
+    fn survey(&self, _: &Arc<dyn ReadAt>, _: &OpenOptions) -> Result<Option<InfoRows>> {
+        Ok(None)
+    }
     /// Makes a file of an image of any format that the kernel mounts as one of this format; `None`
     /// if this format cannot.
     #[cfg(feature = "mount")]

@@ -66,9 +66,14 @@ pub trait Handle: Send + Sync {
     fn unrepresented(&self) -> Result<Vec<Loss>> {
         Ok(Vec::new())
     }
-    /// Returns damage to parts of the image that are not needed to read it.
-    fn warnings(&self) -> Vec<Error> {
+    /// Returns damage without which all of the image can be read: to what is stored twice, or is
+    /// not needed.
+    fn damage(&self) -> Vec<Error> {
         Vec::new()
+    }
+    /// Returns the same, and what cannot be read although it is not damage of a file's content.
+    fn warnings(&self) -> Vec<Error> {
+        self.damage()
     }
     /// Returns the cache of decoded blocks.
     fn cache(&self) -> &Arc<BlockCache>;

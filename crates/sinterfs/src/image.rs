@@ -23,7 +23,7 @@ use sinterfs_ops::{Follow, resolve};
 use crate::disk::ChosenPartition;
 use crate::handle::Handle;
 
-pub use crate::info::{InfoRows, InfoValue};
+pub use crate::info::{DAMAGE, InfoRows, InfoValue};
 pub use crate::open_options::OpenOptions;
 pub use directory::{Directory, Entries, Entry};
 pub use file::File;
@@ -219,7 +219,8 @@ impl Image {
         self.0.root
     }
 
-    /// Returns information about the image, as rows for people and programs.
+    /// Returns information about the image, as rows for people and programs. What is damaged and
+    /// does not keep the rest from being shown is in the row [`DAMAGE`].
     ///
     /// # Errors
     /// `Corrupt` for damaged metadata.
@@ -232,6 +233,11 @@ impl Image {
             rows.extend(comment.map(|comment| ("signed".to_owned(), comment.into())));
         }
         rows.extend(self.0.disk.iter().flat_map(ChosenPartition::rows));
+        let damage = self.0.handle.damage();
+        if !damage.is_empty() && !rows.iter().any(|(name, _)| name == DAMAGE) {
+            let damage = damage.iter().map(|error| error.to_string().into());
+            rows.push((DAMAGE.to_owned(), InfoValue::List(damage.collect())));
+        }
         Ok(rows)
     }
 

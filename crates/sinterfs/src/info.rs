@@ -1,6 +1,9 @@
 //! Information about an image beyond the traits: a small tree of names and values that text and
 //! JSON are made of, so that the command line needs no format's types.
 
+/// The name of the row that lists what is damaged.
+pub const DAMAGE: &str = "damage";
+
 /// A value of a detail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InfoValue {

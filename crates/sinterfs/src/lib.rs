@@ -30,7 +30,7 @@ pub mod transfer;
 pub mod verify;
 
 pub use image::Image;
-pub use open::{open, open_source, open_with, partitions};
+pub use open::{open, open_source, open_with, partitions, survey};
 pub use open_options::OpenOptions;
 #[cfg(feature = "remote")]
 pub use place::warm;

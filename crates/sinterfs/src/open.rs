@@ -40,6 +40,22 @@ pub fn open_source(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Ima
     open_trusted(&trusted_source::establish(source, options)?)
 }
 
+/// Returns what can be said of an image that cannot be opened because it is damaged; `None` if that
+/// is nothing.
+///
+/// # Errors
+/// Those of [`open_with`] but for damage.
+pub fn survey(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Option<InfoRows>> {
+    let path = path.as_ref();
+    let list = || {
+        let source = place::source(path, options)?;
+        let trusted = trusted_source::establish(source, &options.beside(path))?;
+        let format = registry::for_image(&trusted.source, &trusted.options)?;
+        format.survey(&trusted.source, &trusted.options)
+    };
+    list().map_err(|error| error.path(place::shown(path)))
+}
+
 /// Lists the partitions of a disk image, as rows for people and programs; `None` for a file without
 /// a partition table.
 ///

@@ -19,8 +19,8 @@ pub use filtered_image::FilteredImage;
 pub use sinterfs_ops::{
     ArchiveFormat, ArchiveOptions, ArchiveOrder, ArchiveReport, Cell, Change, ContentReader,
     ContentsOptions, ContentsReport, DiffOptions, DiffReport, Difference, DuOptions, DuRow,
-    ExtractOptions, ExtractReport, Field, FindOptions, Follow, ListOptions, ModeBits,
-    OpenedContent, Overwrite, PartOptions, PartialImage, Row, Sum, TreeEntry, TreeOptions, Usage,
-    UsageKind, UsageNode, VerifyReport, WalkStep, What, cat, contents, expand, extract, find, list,
-    resolve, row, tree, verify,
+    ExtractOptions, ExtractReport, FailedInode, Field, FindOptions, Follow, ListOptions, ModeBits,
+    OpenedContent, Overwrite, PartOptions, PartialImage, ReadFailures, Row, Sum, TreeEntry,
+    TreeOptions, Usage, UsageKind, UsageNode, VerifyReport, WalkStep, What, cat, contents, expand,
+    extract, find, list, resolve, row, tree, verify,
 };

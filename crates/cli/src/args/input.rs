@@ -1,7 +1,7 @@
 //! Flags of commands that read an image: the file, its offset, the cache, and proofs of integrity.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sinterfs::verify::{Anchor, Root, Trust};
 use sinterfs::{Image, OpenOptions, Result};
@@ -119,10 +119,7 @@ impl ImageArgs {
     /// Opens the image with options that were changed, and prints its warnings.
     pub fn open_with(&self, options: &OpenOptions) -> Result<Image> {
         let opened = sinterfs::open_with(&self.image, options)?;
-        for warning in opened.warnings() {
-            let warning = warning.path(sinterfs::shown(&self.image));
-            text::warn(&warning.to_string());
-        }
+        print_warnings(&opened, &self.image);
         Ok(opened)
     }
 
@@ -139,5 +136,13 @@ impl ImageArgs {
             trust: self.trust.trust().map(Box::new),
             ..self.remote.open_options()
         }
+    }
+}
+
+/// Prints what is wrong with an image that could be opened all the same.
+pub fn print_warnings(opened: &Image, path: &Path) {
+    for warning in opened.warnings() {
+        let warning = warning.path(sinterfs::shown(path));
+        text::warn(&warning.to_string());
     }
 }

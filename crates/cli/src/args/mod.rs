@@ -4,6 +4,7 @@
 //! clap keeps a heading until the next one (checked by a test over all commands).
 
 pub mod attributes;
+pub mod damage;
 pub mod extract;
 pub mod filter;
 pub mod input;

@@ -4,14 +4,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sinterfs::image::{InfoRows, InfoValue};
+use sinterfs::image::{DAMAGE, InfoRows, InfoValue};
 use sinterfs::ops::Usage;
-use sinterfs::{Error, Kind, Result};
+use sinterfs::{Error, Kind, OpenOptions, Result};
 
 use super::digest::is_same;
 use crate::args::input::ImageArgs;
 use crate::composefs_lines::{self, ComposefsFacts};
-use crate::{page, text, unsquashfs_superblock};
+use crate::{exit, page, text, unsquashfs_superblock};
 
 /// Show format, totals, codecs and history of an image.
 #[derive(Debug, clap::Args)]
@@ -24,7 +24,10 @@ Examples:
   sinter info --dump image.dwarfs
       Print all structures of the image.
   sinter info --report image.html image.dwarfs
-      Write a page about what takes up space.")]
+      Write a page about what takes up space.
+
+What is damaged is listed, and the exit code is 1; of a DwarFS image whose metadata cannot be read \
+its sections are shown, and the exit code is 3.")]
 pub struct Args {
     #[command(flatten)]
     image: ImageArgs,
@@ -68,8 +71,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         return text::print_bytes(&composefs_lines::lines(facts, &images, objects)?)
             .map(|()| ExitCode::SUCCESS);
     }
-    let opened = match args.image.open() {
+    let options = OpenOptions {
+        salvage: true,
+        ..args.image.options()
+    };
+    let opened = match args.image.open_with(&options) {
         Ok(opened) => opened,
+        Err(error) if error.kind() == Kind::Corrupt => return damaged(args, &options, error),
         Err(error) => return disk(args, error),
     };
     if args.dump {
@@ -77,6 +85,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let details = opened.info()?;
+    let is_damaged = details.iter().any(|(name, _)| name == DAMAGE);
     if let Some(report) = &args.report {
         write_report(args, report, &details, &opened.usage()?)?;
     } else if let (true, Some(lines)) = (
@@ -89,7 +98,35 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     } else {
         text::print(&plain(&details, 0))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(match is_damaged {
+        true => ExitCode::from(exit::PARTIAL),
+        false => ExitCode::SUCCESS,
+    })
+}
+
+/// Prints what can be said of an image that is too damaged to be opened, and the error.
+fn damaged(args: &Args, options: &OpenOptions, error: Error) -> Result<ExitCode> {
+    // of unproven bytes nothing is said
+    let may_survey = options.trust.is_none() && !args.dump && args.report.is_none();
+    let rows = match may_survey {
+        true => sinterfs::survey(&args.image.image, options).unwrap_or_default(),
+        false => None,
+    };
+    let Some(mut rows) = rows else {
+        return Err(error);
+    };
+    if let Some((_, InfoValue::List(damage))) = rows.iter_mut().find(|(name, _)| name == DAMAGE) {
+        damage.insert(0, error.to_string().into());
+    }
+    print_rows(args, rows)?;
+    Err(error)
+}
+
+fn print_rows(args: &Args, rows: InfoRows) -> Result<()> {
+    text::print(&match args.json {
+        true => format!("{:#}\n", json(&InfoValue::Map(rows))),
+        false => plain(&rows, 0),
+    })
 }
 
 /// Lists the partitions of a disk where it is open which of them is meant; else the file could not
@@ -105,11 +142,7 @@ fn disk(args: &Args, error: Error) -> Result<ExitCode> {
         false => None,
     };
     let Some(rows) = rows else { return Err(error) };
-    let shown = match args.json {
-        true => format!("{:#}\n", json(&InfoValue::Map(rows))),
-        false => plain(&rows, 0),
-    };
-    text::print(&shown)?;
+    print_rows(args, rows)?;
     Ok(ExitCode::SUCCESS)
 }
 

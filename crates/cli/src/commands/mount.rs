@@ -14,7 +14,8 @@ use sinterfs::mount::{CacheTrimmer, MountMethod, MountOptions, Session, daemon};
 use sinterfs::verify::{Anchor, Trust};
 use sinterfs::{Error, Image, Kind, OpenOptions, Result};
 
-use crate::args::input::ImageArgs;
+use crate::args::damage::{DamageArgs, DamageLog};
+use crate::args::input::{self, ImageArgs};
 use crate::args::stats::{MountStats, StatsArgs};
 use crate::mount_options::{self, Settings};
 use crate::{flags, text};
@@ -44,6 +45,8 @@ Examples:
       Write counters of reads and of the cache.
   sinter mount --kernel image.cfs /mnt --objects /store
       Mount a composefs image through EROFS and overlayfs; no process remains.
+  sinter mount --salvage -f damaged.dwarfs /mnt
+      Mount a damaged image, and name each file that is read and cannot be.
   sinter mount --overlay changes image.dwarfs /mnt
       Mount it writable, and store what is changed in changes/upper.
   sinter mount --overlay tmpfs image.dwarfs /mnt
@@ -132,6 +135,9 @@ pub struct Args {
     no_ahead: bool,
 
     #[command(flatten)]
+    damage: DamageArgs,
+
+    #[command(flatten)]
     stats: StatsArgs,
 
     /// Ignore mount options that are not known.
@@ -176,6 +182,7 @@ pub fn run(args: &Args, words: &[OsString]) -> Result<ExitCode> {
 struct Attached {
     session: Session,
     watching: Option<MountStats>,
+    damage: DamageLog,
     _idle: Vec<CacheTrimmer>,
 }
 
@@ -199,9 +206,10 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
     let stats = args.stats.recording(settings.record.clone());
     let is_stack = settings.upper.is_some() || args.images().count() > 1;
     if args.kernel && settings.image.objects.is_some() && !is_stack {
-        if stats.is_asked() {
+        if stats.is_asked() || args.damage.is_asked() || settings.image.salvage {
             return Err(Error::invalid(
-                "--stats and --record need a mount that this program serves: remove --kernel",
+                "--stats, --record, --salvage and --damage-log need a mount that this program \
+                 serves: remove --kernel",
             ));
         }
         let (image, options) = (&settings.image, &settings.mount);
@@ -223,10 +231,13 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
         _ if stats.is_asked() => return Err(of_one_image("--stats and --record")),
         _ => None,
     };
-    let images: Vec<_> = match &watching {
+    let mut images: Vec<_> = match &watching {
         Some(watching) => vec![watching.image()],
         None => opened.iter().map(|image| Arc::clone(image.raw())).collect(),
     };
+    let names: Vec<_> = args.images().map(fsname).collect();
+    let tells = args.foreground && settings.image.salvage;
+    let damage = args.damage.start(tells, &mut images, &names)?;
     let mut mounted = match (images.as_slice(), is_stack) {
         ([image], false) => {
             let image = Arc::clone(image);
@@ -259,6 +270,7 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
     Ok(Some(Attached {
         session: mounted.session,
         watching,
+        damage,
         _idle: idle.collect::<Result<_>>()?,
     }))
 }
@@ -294,10 +306,12 @@ fn open_all(args: &Args, options: &OpenOptions) -> Result<Vec<Image>> {
         }
         options.cache_bytes /= count as u64;
     }
-    let opened = args
-        .images()
-        .map(|path| sinterfs::open_with(path, &options));
-    opened.collect()
+    let open = |path| {
+        let opened = sinterfs::open_with(path, &options)?;
+        input::print_warnings(&opened, path);
+        Ok(opened)
+    };
+    args.images().map(open).collect()
 }
 
 fn of_one_image(option: &str) -> Error {
@@ -310,6 +324,7 @@ fn of_one_image(option: &str) -> Error {
 fn settings(args: &Args) -> Result<Settings> {
     let (mut image, mut mount) = (args.image.options(), MountOptions::default());
     image.verify_objects = args.verify;
+    image.salvage = args.damage.salvage;
     if args.image.cache_size.is_none() {
         image.cache_bytes = sinterfs::mount::default_cache_bytes();
     }
@@ -370,7 +385,9 @@ fn fsname(image: &Path) -> String {
 /// Serves the mount until it is unmounted or a signal ends the process.
 fn serve(attached: Option<Attached>) -> Result<ExitCode> {
     if let Some(mut attached) = attached {
-        attached.session.serve()?;
+        let served = attached.session.serve();
+        attached.damage.finish();
+        served?;
         if let Some(watching) = attached.watching {
             watching.finish()?;
         }

@@ -30,6 +30,19 @@ pub struct SectionInfo {
     pub number: Option<u32>,
 }
 
+/// A section that the index or the headers before it list.
+#[derive(Debug)]
+pub struct ListedSection {
+    /// The type.
+    pub kind: SectionType,
+    /// The offset of its header from the start of the file in bytes.
+    pub offset: u64,
+    /// The stored length without the header in bytes.
+    pub len: u64,
+    /// The encoding, or why the header is not that of this section.
+    pub compression: Result<SectionCompression>,
+}
+
 /// The sizes of an image's parts in bytes, without section headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sizes {
@@ -76,6 +89,23 @@ impl Dwarfs {
             .walk()
             .map(|found| found.map(|(header, range)| self.section_info(range, &header)))
             .collect()
+    }
+
+    /// Returns the sections that were listed when the image was opened, in their order, also those
+    /// with damaged headers; reads all headers.
+    pub fn listed_sections(&self) -> Vec<ListedSection> {
+        let header_len = if self.reader.is_v2() { 64 } else { 8 };
+        let listed = self.sections.all().into_iter();
+        let listed = listed.map(|(kind, range)| ListedSection {
+            kind,
+            offset: self.reader.file_offset(range.offset),
+            len: range.len.saturating_sub(header_len),
+            compression: self
+                .reader
+                .header_of(range, kind)
+                .map(|header| header.compression),
+        });
+        listed.collect()
     }
 
     /// Returns the number of blocks.

@@ -73,6 +73,32 @@ impl Sections {
     fn has_metadata(&self) -> bool {
         self.schema.is_some() && self.metadata.is_some()
     }
+
+    /// Returns all of them in the order of the image.
+    pub(crate) fn all(&self) -> Vec<(SectionType, SectionRange)> {
+        let single = [
+            (SectionType::METADATA_V2_SCHEMA, self.schema),
+            (SectionType::METADATA_V2, self.metadata),
+            (SectionType::XATTRS, self.xattrs),
+            (SectionType::DIGEST, self.digest),
+            (SectionType::SIGNATURE, self.signature),
+            (SectionType::METADATA_COPY, self.copy),
+        ];
+        let single = single
+            .into_iter()
+            .filter_map(|(kind, range)| Some((kind, range?)));
+        let blocks = self.blocks.iter().map(|range| (SectionType::BLOCK, *range));
+        let histories = self.histories.iter();
+        let histories = histories.map(|range| (SectionType::HISTORY, *range));
+        let others = self.others.iter().copied();
+        let mut all: Vec<_> = blocks
+            .chain(single)
+            .chain(histories)
+            .chain(others)
+            .collect();
+        all.sort_by_key(|(_, range)| range.offset);
+        all
+    }
 }
 
 /// Reads sections of one image.

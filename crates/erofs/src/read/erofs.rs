@@ -5,13 +5,14 @@
 use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
-use sinterfs_model::ImageInfo;
+use sinterfs_model::{Error, ImageInfo};
 
 use super::device::Devices;
 use super::map::{CheckedTables, FoundExtents};
 use super::node::ErofsInode;
 use super::prefix::Prefix;
 use super::superblock::Superblock;
+use crate::layout::SUPERBLOCK_OFFSET;
 
 /// An opened EROFS image. Many threads may read it at once.
 ///
@@ -41,6 +42,13 @@ impl Erofs {
     /// Returns the superblock.
     pub fn superblock(&self) -> &Superblock {
         &self.superblock
+    }
+
+    /// Returns what is wrong with the superblock of an image that is read all the same.
+    pub fn damage(&self) -> Option<Error> {
+        let wrong = self.superblock.wrong_checksum.clone()?;
+        let at = self.offset.saturating_add(SUPERBLOCK_OFFSET);
+        Some(Error::corrupt(wrong).at("superblock", at))
     }
 
     /// Returns the offset of the image in its file.

@@ -31,6 +31,8 @@ pub struct OpenOptions {
     pub cache_bytes: u64,
     /// A cache to share with other images.
     pub cache: Option<Arc<BlockCache>>,
+    /// Whether an image is opened whose superblock does not match its checksum.
+    pub salvage: bool,
 }
 
 impl std::fmt::Debug for OpenOptions {
@@ -52,6 +54,7 @@ impl Default for OpenOptions {
             limits: Limits::default(),
             cache_bytes: 512 << 20,
             cache: None,
+            salvage: false,
         }
     }
 }
@@ -73,7 +76,7 @@ impl Erofs {
     /// superblock or the special inodes contradict themselves.
     pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
         let source = window(source, options.offset)?;
-        let superblock = Superblock::read(&*source)?;
+        let superblock = Superblock::read(&*source, options.salvage)?;
         let info = image_info(&superblock, source.len());
         source.will_need(&[metadata_ahead(&superblock)]);
         let composefs = composefs::version(&*source)?;
@@ -107,7 +110,8 @@ impl Erofs {
 /// the superblock.
 pub fn needed_devices(source: &Arc<dyn ReadAt>, offset: u64) -> Result<Vec<Slot>> {
     let source = window(Arc::clone(source), offset)?;
-    let superblock = Superblock::read(&*source)?;
+    // whether the checksum matters is for who opens the image
+    let superblock = Superblock::read(&*source, true)?;
     let slots = superblock.devices;
     let devices = Devices::new(source, &slots, &[], superblock.block_bits)?;
     Ok(match devices.missing().next() {

@@ -6,7 +6,7 @@
 //! their names or bits. Values are within the bounds that later arithmetic needs.
 
 use sinterfs_block::ReadAt;
-use sinterfs_model::{Error, Result};
+use sinterfs_model::{Error, Kind, Result};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::config::Configs;
@@ -28,6 +28,8 @@ pub struct Superblock {
     pub incompat: u32,
     /// The CRC32C, if the image has one.
     pub checksum: Option<u32>,
+    /// What is wrong with the CRC32C of an image that is read all the same.
+    pub wrong_checksum: Option<String>,
     /// The number of the root inode.
     pub root: u64,
     /// The number of inodes according to the image.
@@ -62,12 +64,13 @@ pub struct Superblock {
 
 impl Superblock {
     /// Reads and checks the superblock. Fails with `Invalid` if there is none, with `Unsupported`
-    /// for unknown features, with `Corrupt` for a wrong checksum or impossible values.
-    pub(crate) fn read(source: &dyn ReadAt) -> Result<Self> {
-        Self::parse(source).map_err(|error| error.at("superblock", SUPERBLOCK_OFFSET))
+    /// for unknown features, with `Corrupt` for impossible values and, unless `salvage`, for a wrong
+    /// checksum.
+    pub(crate) fn read(source: &dyn ReadAt, salvage: bool) -> Result<Self> {
+        Self::parse(source, salvage).map_err(|error| error.at("superblock", SUPERBLOCK_OFFSET))
     }
 
-    fn parse(source: &dyn ReadAt) -> Result<Self> {
+    fn parse(source: &dyn ReadAt, salvage: bool) -> Result<Self> {
         let raw = raw(source)?;
         check_features(raw.feature_incompat.get())?;
         if !BLOCK_BITS.contains(&raw.block_bits) {
@@ -75,9 +78,16 @@ impl Superblock {
             return Err(Error::corrupt(format!("blocks of 2^{bits} bytes")));
         }
         let (compat, incompat) = (raw.feature_compat.get(), raw.feature_incompat.get());
+        let mut wrong_checksum = None;
         let checksum = match compat & compat::SB_CHKSUM {
             0 => None,
-            _ => Some(checked(source, &raw)?),
+            _ => match checked(source, &raw) {
+                Err(error) if salvage && error.kind() == Kind::Corrupt => {
+                    wrong_checksum = Some(error.what().to_owned());
+                    Some(raw.checksum.get())
+                }
+                checked => Some(checked?),
+            },
         };
         let has = |bit: u32| incompat & bit != 0;
         if raw.dir_block_bits != 0 {
@@ -101,6 +111,7 @@ impl Superblock {
             compat,
             incompat,
             checksum,
+            wrong_checksum,
             root,
             inodes: raw.inodes.get(),
             blocks: u64::from(raw.blocks.get()) | blocks_high << 32,

@@ -22,6 +22,7 @@ use sinterfs_model::{Observer, Result};
 use crate::about::About;
 use crate::format::Format;
 use crate::handle::{Bid, Handle, OwnDigests};
+use crate::info::InfoRows;
 use crate::open_options::OpenOptions;
 use crate::verify::report::{CheckOptions, CheckReport};
 #[cfg(feature = "write")]
@@ -88,6 +89,12 @@ impl Format for DwarfsFormat {
             blocks: report.blocks,
             ..report.findings.into()
         })
+    }
+
+    fn survey(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<InfoRows>> {
+        let options = own_options(&**source, options)?;
+        let survey = sinterfs_dwarfs::read::survey(Arc::clone(source), &options)?;
+        info::of_survey(survey).map(Some)
     }
 
     #[cfg(feature = "write")]

@@ -76,7 +76,12 @@ impl Format for ErofsFormat {
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
-        let image = match open(source, options) {
+        // a check goes on where a superblock can be understood
+        let salvaging = OpenOptions {
+            salvage: true,
+            ..options.clone()
+        };
+        let image = match open(source, &salvaging) {
             Ok(image) => image,
             Err(error) if error.kind() == sinterfs_model::Kind::Corrupt => {
                 return Ok(CheckReport {
@@ -86,11 +91,15 @@ impl Format for ErofsFormat {
             }
             Err(error) => return Err(error),
         };
-        let report = sinterfs_erofs::check::check(&image, observer)?;
-        Ok(CheckReport {
-            inodes: Some(report.inodes),
-            ..report.findings.into()
-        })
+        let sinterfs_erofs::check::Report { inodes, findings } =
+            sinterfs_erofs::check::check(&image, observer)?;
+        let mut report = CheckReport {
+            inodes: Some(inodes),
+            ..findings.into()
+        };
+        let damage = image.damage().map(|error| error.to_string());
+        report.problems.splice(0..0, damage);
+        Ok(report)
     }
 
     #[cfg(feature = "mount")]
@@ -137,6 +146,7 @@ fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Erofs> {
         limits: options.limits,
         cache_bytes: options.cache_bytes,
         cache: options.cache.clone(),
+        salvage: options.salvage,
     };
     if options.trust.is_some() {
         // no digest covers content on other devices
@@ -195,6 +205,10 @@ impl Handle for Opened {
 
     fn offset(&self) -> u64 {
         self.concrete.offset()
+    }
+
+    fn damage(&self) -> Vec<Error> {
+        self.concrete.damage().into_iter().collect()
     }
 
     fn cache(&self) -> &Arc<BlockCache> {

@@ -72,7 +72,12 @@ pub fn check(
     }
     if depth.deep {
         let is_sound = report.problems.is_empty();
-        match format.open(source, options).map_err(located) {
+        // which files are hurt is of interest where the image is opened for salvage only
+        let salvaging = OpenOptions {
+            salvage: true,
+            ..options.clone()
+        };
+        match format.open(source, &salvaging).map_err(located) {
             Ok(opened) => read_files(&**opened.image(), &mut report, depth, observer)?,
             // the problems include what keeps the image from being opened
             Err(_) if !is_sound => {}

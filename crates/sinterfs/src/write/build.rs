@@ -25,7 +25,7 @@ use crate::write::upload;
 pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildReport> {
     upload::check(request)?;
     let new = registry::for_output(request.format.as_deref(), request.output_name().as_deref())?;
-    let job = BuildJob::new(new.format.name(), request, || prepare(request));
+    let job = BuildJob::new(new.format.name(), request, || prepare(request, observer));
     new.writer.build(job, observer)
 }
 
@@ -36,7 +36,7 @@ pub fn reports_digest(request: &BuildRequest) -> bool {
 }
 
 /// Opens everything that a build reads.
-fn prepare(request: &BuildRequest) -> Result<Prepared> {
+fn prepare(request: &BuildRequest, observer: &dyn Observer) -> Result<Prepared> {
     if request.one_file_system {
         filters::require_directory(&request.input)?;
     }
@@ -51,6 +51,7 @@ fn prepare(request: &BuildRequest) -> Result<Prepared> {
         threads: request.threads,
         strict: request.strict,
     })?;
+    input.warn(observer);
     let base = open_base(request)?;
     let former = match (&base, request.history) {
         (_, false) => FormerRuns::default(),

@@ -47,6 +47,7 @@ pub fn recompress(
     let opened = open::open_trusted(&trusted).map_err(|e| e.path(place::shown(&request.image)))?;
     let block_size = opened.raw().info().totals.block_size;
     let input = OpenInput::of_image(&opened, &request.image, &cache, request.build.threads)?;
+    input.warn(observer);
     let prepared = Prepared {
         input,
         command: "recompress",

@@ -80,6 +80,10 @@ impl Handle for Opened {
         Ok(some.map(|(what, count)| Loss { what, count }).collect())
     }
 
+    fn damage(&self) -> Vec<Error> {
+        self.concrete.damaged_metadata().collect()
+    }
+
     fn warnings(&self) -> Vec<Error> {
         let damaged = self.concrete.damaged_metadata();
         damaged.chain(self.concrete.unusable_xattrs()).collect()
@@ -95,7 +99,7 @@ impl Handle for Opened {
             return Ok(());
         }
         let (names, numbers) = self.concrete.block_categories()?.unwrap_or_default();
-        let sections = self.concrete.sections()?.into_iter();
+        let sections = self.concrete.listed_sections().into_iter();
         let blocks = sections.filter(|section| section.kind == SectionType::BLOCK);
         for (block, section) in (0..).zip(blocks) {
             let number = usize::try_from(block).ok().and_then(|at| numbers.get(at));
@@ -103,7 +107,10 @@ impl Handle for Opened {
             visit(StoredBlock {
                 block,
                 stored: section.len,
-                codec: &section.compression.to_string(),
+                codec: &match section.compression {
+                    Ok(compression) => compression.to_string(),
+                    Err(_) => "unknown".to_owned(),
+                },
                 category: number
                     .and_then(|at| names.get(at))
                     .map_or("", String::as_str),

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use sinterfs_dwarfs::read::{Dwarfs, HistoryEntry, Version};
-use sinterfs_model::{Image, Result};
+use sinterfs_dwarfs::read::{Dwarfs, HistoryEntry, ListedSection, Survey, Version};
+use sinterfs_model::{Error, Image, Kind, Result};
 
-use crate::info::{InfoRows, InfoValue};
+use crate::info::{DAMAGE, InfoRows, InfoValue};
 use crate::recorded_purpose;
 
 pub(super) fn details(image: &Dwarfs) -> Result<InfoRows> {
@@ -46,7 +46,15 @@ pub(super) fn details(image: &Dwarfs) -> Result<InfoRows> {
     if let Some(made_by) = image.made_by()? {
         add("made by", made_by.into());
     }
-    let runs = image.history()?;
+    let mut damage = Vec::new();
+    let runs = match image.history() {
+        Ok(runs) => runs,
+        Err(error) if error.kind() == Kind::Io => return Err(error),
+        Err(error) => {
+            damage.push(error);
+            Vec::new()
+        }
+    };
     if let Some(purpose) = purpose(&runs) {
         add("packed for", purpose.into());
     }
@@ -58,7 +66,7 @@ pub(super) fn details(image: &Dwarfs) -> Result<InfoRows> {
         Ok(None) => {}
         Err(error) => add("root digest", error.what().into()),
     }
-    add("sections", sections(image)?);
+    add("sections", sections(image.listed_sections(), &mut damage)?);
     let categories: Vec<InfoValue> = image.categories()?.into_iter().map(category).collect();
     if !categories.is_empty() {
         add("categories", InfoValue::List(categories));
@@ -67,7 +75,30 @@ pub(super) fn details(image: &Dwarfs) -> Result<InfoRows> {
     if !history.is_empty() {
         add("history", InfoValue::List(history));
     }
+    let all = image.damaged_metadata().chain(damage);
+    let all: Vec<_> = all.map(|error| error.to_string().into()).collect();
+    if !all.is_empty() {
+        add(DAMAGE, InfoValue::List(all));
+    }
     Ok(details)
+}
+
+/// Describes an image that cannot be opened.
+pub(super) fn of_survey(survey: Survey) -> Result<InfoRows> {
+    let mut damage = survey.damage;
+    let sections = sections(survey.sections, &mut damage)?;
+    let damage = damage.iter().map(|error| error.to_string().into());
+    let rows = [
+        ("format", InfoValue::from("DwarFS")),
+        ("version", survey.version.into()),
+        ("offset in file", survey.offset.into()),
+        ("image bytes", survey.len.into()),
+        ("section index", survey.has_index.into()),
+        ("sections", sections),
+        (DAMAGE, InfoValue::List(damage.collect())),
+    ];
+    let rows = rows.into_iter();
+    Ok(rows.map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
 /// Returns what the image was packed for, as the last run that says so recorded it.
@@ -101,11 +132,19 @@ fn category(category: sinterfs_dwarfs::read::Category) -> InfoValue {
     ])
 }
 
-/// Sums sections by type and encoding.
-fn sections(image: &Dwarfs) -> Result<InfoValue> {
+/// Sums sections by type and encoding; adds what is wrong with their headers.
+fn sections(listed: Vec<ListedSection>, damage: &mut Vec<Error>) -> Result<InfoValue> {
     let mut sums: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
-    for section in image.sections()? {
-        let key = (section.kind.to_string(), section.compression.to_string());
+    for section in listed {
+        let compression = match section.compression {
+            Ok(compression) => compression.to_string(),
+            Err(error) if error.kind() == Kind::Io => return Err(error),
+            Err(error) => {
+                damage.push(error);
+                "unknown".to_owned()
+            }
+        };
+        let key = (section.kind.to_string(), compression);
         let sum = sums.entry(key).or_default();
         *sum = (sum.0 + 1, sum.1.saturating_add(section.len));
     }

@@ -14,6 +14,7 @@ use sinterfs_pipeline::source::ImageSource;
 use sinterfs_pipeline::source::image::Damage;
 
 use crate::image::Image;
+use crate::place;
 
 /// Images among the input.
 pub(super) struct Images {
@@ -22,6 +23,8 @@ pub(super) struct Images {
     infos: Vec<ImageInfo>,
     /// Attributes of theirs that are lost.
     pub(super) unrepresented: Vec<Loss>,
+    /// Damage of theirs that costs nothing of what is read.
+    pub(super) warnings: Vec<Error>,
     /// Their decoded blocks.
     pub(super) cache: Arc<BlockCache>,
     /// Bytes that all decoded blocks may take.
@@ -37,6 +40,7 @@ impl Images {
             damage: Arc::new(Damage::default()),
             infos: Vec::new(),
             unrepresented: Vec::new(),
+            warnings: Vec::new(),
             cache,
             decoded_bytes: 0,
             opened: None,
@@ -48,6 +52,9 @@ impl Images {
         let (image, handle) = (opened.raw(), opened.handle());
         self.infos.push(image.info().clone());
         self.unrepresented.extend(handle.unrepresented()?);
+        let damage = handle.damage().into_iter();
+        let damage = damage.map(|error| error.path(place::shown(path)));
+        self.warnings.extend(damage);
         self.decoded_bytes = self.decoded_bytes.saturating_add(handle.decoded_bytes());
         let damage = Arc::clone(&self.damage);
         Ok(ImageSource::new(Arc::clone(image), path, damage))

@@ -131,6 +131,13 @@ impl OpenInput {
         }
     }
 
+    /// Reports damage to images that costs nothing of what is read of them.
+    pub(crate) fn warn(&self, observer: &dyn Observer) {
+        for warning in &self.images.warnings {
+            observer.warn(warning);
+        }
+    }
+
     /// Returns the entries that later trees hid.
     pub(crate) fn conflicts(&self) -> Conflicts {
         match &self.tree {
