@@ -98,20 +98,8 @@ const OPTIONS: &[(&[&str], Effect)] = &[
     // what a mount of ours is anyway
     (&["nodev", "nosuid", "exec", "defaults"], Nothing),
     // what they require is compared with the writable layer when all options are known
-    (
-        &["ro"],
-        Set(|to, _| {
-            to.read_only = Some(true);
-            Ok(())
-        }),
-    ),
-    (
-        &["rw"],
-        Set(|to, _| {
-            to.read_only = Some(false);
-            Ok(())
-        }),
-    ),
+    (&["ro"], Set(|to, _| read_only(to, true))),
+    (&["rw"], Set(|to, _| read_only(to, false))),
     (
         &["overlay"],
         Set(|to, asked| {
@@ -452,6 +440,11 @@ fn find(name: &str) -> Option<Effect> {
     }
     let mut rows = OPTIONS.iter();
     rows.find_map(|(names, effect)| names.contains(&name).then_some(*effect))
+}
+
+fn read_only(to: &mut Settings, is_read_only: bool) -> Result<()> {
+    to.read_only = Some(is_read_only);
+    Ok(())
 }
 
 fn umask(to: &mut Settings, asked: &Asked<'_>) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Damaged images: what of them can still be mounted, shown and converted.
+//! Damaged images: what of them can still be mounted, shown, converted and mended.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use sinterfs_testkit::noise;
-use support::{Mounted, build, kernel_serves, run, scratch, try_run};
+use support::{Mounted, build, kernel_serves, run, scratch, sinter, try_run};
 
 const PAGE: usize = 4096;
 const EIO: i32 = 5;
@@ -89,6 +89,7 @@ fn section(image: &[u8], kind: u64) -> usize {
 const SCHEMA: u64 = 7;
 const METADATA: u64 = 8;
 const HISTORY: u64 = 10;
+const METADATA_COPY: u64 = 0x5804;
 
 #[test]
 fn all_that_can_be_decoded_of_a_damaged_image_is_mounted() {
@@ -292,4 +293,65 @@ fn the_use_of_a_copy_is_told() {
     assert!(words(&output).contains("its copy is used"), "{output:?}");
     let info = try_run(["info", path]);
     assert_eq!(info.status.code(), Some(1), "{info:?}");
+}
+
+#[test]
+fn metadata_is_mended_from_its_copy() {
+    let work = scratch();
+    let (image, sound) = with_copy(work.path());
+    let (path, new) = (image.to_str().unwrap(), work.path().join("new"));
+    let new_path = new.to_str().unwrap();
+    let (schema, copy) = (section(&sound, SCHEMA), section(&sound, METADATA_COPY));
+    let metadata = section(&sound, METADATA);
+    let history = section(&sound, HISTORY);
+    let damages = [
+        schema..schema + 1,
+        schema + 7..schema + 8,
+        schema + 20..schema + 21,
+        metadata + 0x30..metadata + 0x40,
+        metadata + 64..metadata + 65,
+        schema..history,
+    ];
+    for damage in damages {
+        let mut bytes = sound.clone();
+        bytes[damage.clone()]
+            .iter_mut()
+            .for_each(|byte| *byte ^= 0x5a);
+        fs::write(&image, &bytes).unwrap();
+        run(["repair", "-q", path, "-o", new_path, "--force"]);
+        assert!(fs::read(&new).unwrap() == sound, "{damage:?}");
+        assert!(fs::read(&image).unwrap() == bytes, "the image was changed");
+    }
+    // in place
+    let damaged = fs::read(&image).unwrap();
+    let output = run(["repair", "--json", path]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["restored"].as_array().unwrap().len(), 2, "{report}");
+    assert!(fs::read(&image).unwrap() == sound);
+    let kept = work.path().join("image.dwarfs.damaged");
+    assert!(fs::read(&kept).unwrap() == damaged);
+    fs::remove_file(&kept).unwrap();
+    run(["repair", "-q", path]);
+    assert!(!kept.exists(), "nothing was damaged");
+    // what there is no copy of, and a copy that is damaged, too
+    fs::remove_file(&new).unwrap();
+    let fails = |places: &[usize], word: &str| {
+        let mut bytes = sound.clone();
+        places.iter().for_each(|place| bytes[*place] ^= 1);
+        fs::write(&image, &bytes).unwrap();
+        let output = try_run(["repair", path, "-o", new_path]);
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        assert!(words(&output).contains(word), "{output:?}");
+        assert!(!new.exists());
+    };
+    fails(&[schema + 70, copy + 100], "its copy cannot be used");
+    fails(&[schema + 70, 1000], "more is damaged");
+    fails(&[copy + 100], "more is damaged");
+    // an image without a copy
+    build("dwarfs", &work.path().join("tree"), &image, &[]);
+    let output = try_run(["repair", "--metadata-copy", path]);
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
+    let mut command = sinter();
+    let output = command.args(["repair", path]).output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
 }

@@ -33,11 +33,11 @@ pub struct FailedInode {
 /// An image, and which of its inodes could not be read.
 pub struct ReadFailures {
     image: Arc<dyn Image>,
-    found: Mutex<Found>,
+    found: Mutex<FailureList>,
 }
 
 #[derive(Default)]
-struct Found {
+struct FailureList {
     all: HashSet<Ino>,
     /// Those that were not returned yet.
     new: Vec<(Ino, String)>,
@@ -96,7 +96,7 @@ impl ReadFailures {
         new.into_iter().map(failed).collect()
     }
 
-    fn found(&self) -> MutexGuard<'_, Found> {
+    fn found(&self) -> MutexGuard<'_, FailureList> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -8,6 +8,8 @@ use sinterfs_model::{Observer, Result};
 
 #[cfg(feature = "write")]
 use crate::about::About;
+#[cfg(feature = "write")]
+use crate::handle::MendedPart;
 use crate::handle::{Bid, Handle, OwnDigests};
 use crate::info::InfoRows;
 #[cfg(feature = "mount")]
@@ -45,6 +47,12 @@ pub trait Format: Sync {
     ) -> Result<CheckReport>;
     /// Returns what can be said of an image that cannot be opened; `None` if that is nothing.
     fn survey(&self, _: &Arc<dyn ReadAt>, _: &OpenOptions) -> Result<Option<InfoRows>> {
+        Ok(None)
+    }
+    /// Returns the parts of an image that differ from copies of them that it has, as the copies
+    /// are; `None` for an image without copies. `Corrupt` if a copy that is needed is damaged, too.
+    #[cfg(feature = "write")]
+    fn mend(&self, _: &Arc<dyn ReadAt>, _: &OpenOptions) -> Result<Option<Vec<MendedPart>>> {
         Ok(None)
     }
     /// Makes a file of an image of any format that the kernel mounts as one of this format; `None`

@@ -47,6 +47,26 @@ pub struct OwnDigests {
     pub signature: Option<Result<Bytes>>,
 }
 
+/// A part of an image, as a copy of it is.
+#[cfg(feature = "write")]
+#[derive(Debug, Clone)]
+pub struct MendedPart {
+    /// Its name in the format's words.
+    pub what: String,
+    /// Its offset in the file.
+    pub offset: u64,
+    /// Its bytes, as many as the damaged ones.
+    pub bytes: Vec<u8>,
+}
+
+#[cfg(feature = "write")]
+impl MendedPart {
+    /// Returns the offset of its end in the file.
+    pub fn end(&self) -> u64 {
+        self.offset.saturating_add(self.bytes.len() as u64)
+    }
+}
+
 /// What a format can do with an opened image besides reading it.
 #[cfg_attr(
     not(feature = "write"),

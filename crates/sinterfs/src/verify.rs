@@ -7,6 +7,8 @@ mod embed;
 #[cfg(feature = "write")]
 mod keys;
 #[cfg(feature = "write")]
+mod mend;
+#[cfg(feature = "write")]
 mod parity;
 #[cfg(feature = "write")]
 mod repair;
@@ -25,6 +27,8 @@ pub use digest::digest;
 pub use embed::{embed_signature, write_digests};
 #[cfg(feature = "write")]
 pub use keys::{KeyFiles, KeyPassword, generate_keys};
+#[cfg(feature = "write")]
+pub use mend::{MendReport, MendRequest, mend};
 #[cfg(feature = "write")]
 pub use parity::{Damage, ParityReport, check_parity, parity_path, write_parity};
 #[cfg(feature = "write")]

@@ -64,8 +64,8 @@ pub struct Superblock {
 
 impl Superblock {
     /// Reads and checks the superblock. Fails with `Invalid` if there is none, with `Unsupported`
-    /// for unknown features, with `Corrupt` for impossible values and, unless `salvage`, for a wrong
-    /// checksum.
+    /// for unknown features, with `Corrupt` for impossible values and, unless `salvage`, for a
+    /// wrong checksum.
     pub(crate) fn read(source: &dyn ReadAt, salvage: bool) -> Result<Self> {
         Self::parse(source, salvage).map_err(|error| error.at("superblock", SUPERBLOCK_OFFSET))
     }

@@ -16,11 +16,15 @@ use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 use sinterfs_dwarfs::read::Dwarfs;
+#[cfg(feature = "write")]
+use sinterfs_dwarfs::read::MendedSection;
 use sinterfs_model::{Observer, Result};
 
 #[cfg(feature = "write")]
 use crate::about::About;
 use crate::format::Format;
+#[cfg(feature = "write")]
+use crate::handle::MendedPart;
 use crate::handle::{Bid, Handle, OwnDigests};
 use crate::info::InfoRows;
 use crate::open_options::OpenOptions;
@@ -95,6 +99,22 @@ impl Format for DwarfsFormat {
         let options = own_options(&**source, options)?;
         let survey = sinterfs_dwarfs::read::survey(Arc::clone(source), &options)?;
         info::of_survey(survey).map(Some)
+    }
+
+    #[cfg(feature = "write")]
+    fn mend(
+        &self,
+        source: &Arc<dyn ReadAt>,
+        options: &OpenOptions,
+    ) -> Result<Option<Vec<MendedPart>>> {
+        let options = own_options(&**source, options)?;
+        let mended = sinterfs_dwarfs::read::mend(Arc::clone(source), &options)?;
+        let part = |section: MendedSection| MendedPart {
+            what: section.kind.to_string(),
+            offset: section.offset,
+            bytes: section.bytes,
+        };
+        Ok(mended.map(|sections| sections.into_iter().map(part).collect()))
     }
 
     #[cfg(feature = "write")]

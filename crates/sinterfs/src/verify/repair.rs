@@ -114,16 +114,22 @@ fn may_replace(
     observer: &dyn Observer,
 ) -> Result<()> {
     let image = &*request.image;
-    if !image.is_file() {
-        let what = "only files are repaired in place, since a device cannot be kept under another \
-                    name; write the image to a new file";
-        return Err(Error::invalid(what).path(image));
-    }
+    require_file(image)?;
     let is_asked = request.force || !found.is_repairable;
     if !is_asked && seems_sound(image, &request.parity, request.threads, observer)? {
         return Err(not_damaged(image));
     }
     Ok(())
+}
+
+/// Fails for an image that is not in a regular file.
+pub(super) fn require_file(image: &Path) -> Result<()> {
+    if image.is_file() {
+        return Ok(());
+    }
+    let what = "only files are repaired in place, since a device cannot be kept under another \
+                name; write the image to a new file";
+    Err(Error::invalid(what).path(image))
 }
 
 fn replace_parity(path: &Path, record: &ParityRecord) -> Result<()> {
@@ -160,7 +166,7 @@ fn not_damaged(image: &Path) -> Error {
 }
 
 /// Renames a complete file to the image, and the image to another name, which is returned.
-fn replace_and_keep(image: &Path, output: Output) -> Result<PathBuf> {
+pub(super) fn replace_and_keep(image: &Path, output: Output) -> Result<PathBuf> {
     let image = std::fs::canonicalize(image)
         .map_err(|error| Error::io("cannot resolve the image", error).path(image))?;
     let kept = keep(&image)?;
