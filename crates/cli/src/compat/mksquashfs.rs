@@ -6,6 +6,7 @@ use std::path::Path;
 
 use sinterfs::{Error, Result};
 
+use super::mksquashfs_sources::Sources;
 use super::parsed::{Parsed, with_value};
 use super::table::Meaning::{Already, Combined, CombinedRest, Refused, Same};
 use super::table::{Rule, Style, Tool, rule};
@@ -13,10 +14,11 @@ use super::values;
 
 pub(super) const TOOL: Tool = Tool {
     name: "mksquashfs",
-    usage: "DIR IMAGE [OPTIONS] [-e PATH..]",
+    usage: "DIR.. IMAGE [OPTIONS] [-e PATH..]",
     about: "\
-Packs a directory into a SquashFS image, as `sinter build -f squashfs` does, with the defaults of
-mksquashfs: gzip level 9 in blocks of 128 KiB. The time of creation is that of the newest file, or
+Packs a directory into a SquashFS image, as `sinter build -f squashfs` does, or several below
+their names, as `sinter merge` does, with the defaults of mksquashfs: gzip level 9 in blocks of
+128 KiB. The time of creation is that of the newest file, or
 SOURCE_DATE_EPOCH, so equal trees give equal images. Each line shows the equivalent option of
 `sinter build`.",
     style: Style::Words,
@@ -114,14 +116,22 @@ pub(super) const SHARED_WITH_SQFSTAR: &[Rule] = &[
 const RULES: &[Rule] = &[
     rule(&["-no-compression"], "", Same("--no-compression")),
     rule(&["-no-exports"], "", Same("--no-exports")),
-    rule(&["-exports"], "", Already("unless --no-exports")),
+    rule(
+        &["-exports"],
+        "",
+        Combined("without it, with -tar: --no-exports"),
+    ),
     rule(
         &["-tailends", "-always-use-fragments"],
         "",
         Same("--tailends"),
     ),
-    rule(&["-no-tailends"], "", Already("unless --tailends")),
-    rule(&["-no-fragments"], "", Same("--no-fragments")),
+    rule(
+        &["-no-tailends"],
+        "",
+        Combined("without it, with -tar: --tailends"),
+    ),
+    rule(&["-no-fragments"], "", Combined("--no-fragments")),
     rule(&["-noappend"], "", Combined("--force")),
     rule(
         &["-no-recovery"],
@@ -139,7 +149,7 @@ const RULES: &[Rule] = &[
     ),
     rule(&["-sort"], "FILE", Same("--sort")),
     rule(&["-wildcards"], "", Combined("-e and -ef take globs")),
-    rule(&["-one-file-system"], "", Same("--one-file-system")),
+    rule(&["-one-file-system"], "", Combined("--one-file-system")),
     rule(
         &["-e"],
         "PATH..",
@@ -158,7 +168,7 @@ const RULES: &[Rule] = &[
     rule(
         &["-keep-as-directory"],
         "",
-        Refused("`sinter merge DIR -o IMAGE` keeps the name of the directory"),
+        Combined("merge, which keeps the name of the directory"),
     ),
     rule(
         &["-no-strip", "-tarstyle"],
@@ -189,7 +199,11 @@ const RULES: &[Rule] = &[
         "X",
         Refused("-p 'PATH x NAME=VALUE' adds one to a file"),
     ),
-    rule(&["-tar"], "", Refused("`sinter build - -o IMAGE < TAR`")),
+    rule(
+        &["-tar"],
+        "",
+        Combined("the source - is an archive, tar or cpio, compressed or not"),
+    ),
     rule(
         &["-cpiostyle"],
         "",
@@ -228,7 +242,10 @@ const RULES: &[Rule] = &[
 ];
 
 fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
-    let [source, image] = parsed.two_operands("the directory and the image are missing")?;
+    let mut operands = std::mem::take(&mut parsed.operands);
+    let image = operands.pop().filter(|_| !operands.is_empty());
+    let image = image.ok_or_else(|| Error::invalid("the directory and the image are missing"))?;
+    let sources = Sources::of(&parsed, operands)?;
     let path = Path::new(&image);
     if parsed.is_given("-noappend") {
         parsed.translated.push("--force".into());
@@ -251,11 +268,65 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     owners(&mut parsed)?;
     times(&mut parsed)?;
     modes(&mut parsed)?;
-    excludes(&mut parsed, Path::new(&source))?;
-    let mut words: Vec<OsString> = vec!["build".into(), "--format=squashfs".into()];
+    excludes(&mut parsed, &sources)?;
+    by_source(&mut parsed, &sources)?;
+    let (verb, named) = sources.command();
+    let mut words: Vec<OsString> = vec![verb.into(), "--format=squashfs".into()];
     words.append(&mut parsed.translated);
-    words.extend([with_value("--output", &image), "--".into(), source]);
+    words.push(with_value("--output", &image));
+    words.extend(named);
     Ok(words)
+}
+
+/// Translates options whose defaults depend on the sources.
+fn by_source(parsed: &mut Parsed, sources: &Sources) -> Result<()> {
+    let no_tails = ["-no-tailends", "-no-fragments"].map(|name| parsed.is_given(name));
+    if parsed.is_given("-no-fragments") {
+        parsed.push_flag("--no-fragments");
+    }
+    match sources {
+        Sources::Directory(_) => {}
+        Sources::Archive => {
+            if !parsed.is_given("-exports") {
+                parsed.push_flag("--no-exports");
+            }
+            if no_tails == [false, false] {
+                parsed.push_flag("--tailends");
+            }
+        }
+        Sources::Below(_) => {
+            if parsed.is_given("-one-file-system") {
+                let what = "-one-file-system is taken with one directory only";
+                return Err(Error::unsupported(what));
+            }
+            let is_roots = parsed.translated.iter().any(|word| word == "--all-root");
+            let is_forced = |name| parsed.is_given(name);
+            let has_mode = parsed
+                .translated
+                .iter()
+                .any(|word| word.as_bytes().starts_with(b"--root-mode="));
+            let forced = [
+                has_mode || is_forced("-force-dir-mode"),
+                is_forced("-force-uid") || is_roots,
+                is_forced("-force-gid") || is_roots,
+            ];
+            let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+            let defaults = [
+                ("-root-mode", "--root-mode", "0777".to_owned()),
+                ("-root-uid", "--root-uid", user.as_raw().to_string()),
+                ("-root-gid", "--root-gid", group.as_raw().to_string()),
+            ];
+            for ((theirs, ours, value), forced) in defaults.into_iter().zip(forced) {
+                if !forced && !parsed.is_given(theirs) {
+                    parsed.push(ours, value);
+                }
+            }
+        }
+    }
+    if parsed.is_given("-one-file-system") {
+        parsed.push_flag("--one-file-system");
+    }
+    Ok(())
 }
 
 pub(super) fn compression(parsed: &Parsed) -> Result<String> {
@@ -365,8 +436,8 @@ fn modes(parsed: &mut Parsed) -> Result<()> {
     Ok(())
 }
 
-/// Translates excluded paths, which are relative to the source or paths of the system below it.
-fn excludes(parsed: &mut Parsed, source: &Path) -> Result<()> {
+/// Translates excluded paths and globs.
+fn excludes(parsed: &mut Parsed, sources: &Sources) -> Result<()> {
     let mut paths: Vec<Vec<u8>> = parsed
         .values("-e")
         .map(|path| path.as_bytes().to_vec())
@@ -376,46 +447,9 @@ fn excludes(parsed: &mut Parsed, source: &Path) -> Result<()> {
     }
     let globs = parsed.is_given("-wildcards");
     for path in paths {
-        let pattern = exclude(&path, source, globs)?;
-        parsed.push("--exclude", values::os_string(pattern));
+        for pattern in sources.exclude(&path, globs)? {
+            parsed.push("--exclude", values::os_string(pattern));
+        }
     }
     Ok(())
-}
-
-pub(super) fn exclude(path: &[u8], source: &Path, globs: bool) -> Result<Vec<u8>> {
-    let is_path_of_system = [&b"/"[..], b"./", b"../"]
-        .iter()
-        .any(|start| path.starts_with(start));
-    if !globs && is_path_of_system {
-        let path = values::os_string(path.to_vec());
-        return Ok(values::literal_pattern(&values::relative_to(
-            source, &path,
-        )?));
-    }
-    if !globs {
-        return Ok(values::literal_pattern(path));
-    }
-    if path
-        .windows(2)
-        .any(|two| two[1] == b'(' && b"?*+@!".contains(&two[0]))
-    {
-        let text = String::from_utf8_lossy(path);
-        let what = format!(
-            "{text}: extended globs are not supported; give one pattern for each alternative"
-        );
-        return Err(Error::unsupported(what));
-    }
-    let escaped = |path: &[u8]| -> Vec<u8> {
-        let escape = |&byte: &u8| match byte {
-            b'{' | b'}' => vec![b'\\', byte],
-            byte => vec![byte],
-        };
-        path.iter().flat_map(escape).collect()
-    };
-    match path.strip_prefix(b"... ") {
-        // a name at any depth, or with a slash a path below any directory
-        Some(name) if name.contains(&b'/') => Ok([b"/**/".as_slice(), &escaped(name)].concat()),
-        Some(name) => Ok(escaped(name)),
-        None => Ok([b"/".as_slice(), &escaped(path)].concat()),
-    }
 }

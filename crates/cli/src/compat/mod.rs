@@ -14,6 +14,7 @@ mod mkfs_cramfs;
 mod mkfs_erofs;
 mod mkisofs;
 mod mksquashfs;
+mod mksquashfs_sources;
 mod mounts;
 mod parse;
 mod parsed;

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use sinterfs::{Error, Result};
 
-use super::mksquashfs::{SHARED_WITH_SQFSTAR, compression, exclude, owners, times};
+use super::mksquashfs::{SHARED_WITH_SQFSTAR, compression, owners, times};
+use super::mksquashfs_sources::glob;
 use super::parsed::{Parsed, with_value};
 use super::table::Meaning::{Already, Combined, Refused, Same};
 use super::table::{Rule, Style, Tool, rule};
@@ -104,5 +105,5 @@ fn excluded(path: &[u8]) -> Result<Vec<u8>> {
     }
     let end = path.iter().rposition(|&byte| byte != b'/');
     let path = path.get(..=end.unwrap_or(0)).unwrap_or(path);
-    exclude(path, Path::new(""), true)
+    glob(path)
 }

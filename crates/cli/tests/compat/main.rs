@@ -404,7 +404,13 @@ fn same_image(work: &Path, tool: &str, line: &str, flags: &[&str], but_root: boo
 
 #[test]
 fn archives_and_directories_are_packed_as_by_tools_of_squashfs() {
-    let tools = ["sqfstar", "tar2sqfs", "gensquashfs", "unsquashfs"];
+    let tools = [
+        "mksquashfs",
+        "sqfstar",
+        "tar2sqfs",
+        "gensquashfs",
+        "unsquashfs",
+    ];
     if !tools.into_iter().all(has) {
         return;
     }
@@ -450,6 +456,35 @@ fn archives_and_directories_are_packed_as_by_tools_of_squashfs() {
         "-q -x -k --pack-dir t --all-root -o -T IMAGE",
     ] {
         same_image(work, "gensquashfs", line, told(line), false);
+    }
+    shell(work, "mkdir k; cp -a t/d k/d; cp -a k/d k/e");
+    for (line, but_root) in [
+        ("t/d t/e IMAGE -root-time 7", false),
+        (
+            "t/e t/d k/e IMAGE -root-time 7 -root-mode 750 -root-uid 3",
+            false,
+        ),
+        ("t/d t/e/ IMAGE -root-time 7 -e sub/x big -all-root", false),
+        (
+            "t/d t/e IMAGE -root-time 7 -force-uid 5 -e ./t/d/sub/x",
+            false,
+        ),
+        (
+            "t/d t/e IMAGE -root-time 7 -wildcards -e 'd/a*' e/big",
+            false,
+        ),
+        ("k/d IMAGE -keep-as-directory -root-time 7", false),
+        ("- IMAGE -tar -root-time 7 <listed.tar", true),
+        (
+            "- IMAGE -tar -no-tailends -exports -comp zstd <listed.tar",
+            true,
+        ),
+    ] {
+        let line = match line.split_once(" <") {
+            Some((options, input)) => format!("{options} -quiet -no-progress <{input}"),
+            None => line.replace("IMAGE", "IMAGE -quiet -no-progress"),
+        };
+        same_image(work, "mksquashfs", &line, flags, but_root);
     }
     // an image that exists stays
     for (tool, line) in [

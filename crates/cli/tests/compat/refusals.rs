@@ -11,9 +11,18 @@ fn what_is_not_done_is_refused() {
     let work = scratch();
     let work = work.path();
     std::fs::create_dir(work.join("tree")).expect("a directory");
+    std::fs::write(work.join("tree/file"), "content").expect("a file");
     for (name, args, hint) in [
         ("mksquashfs", &["tree", "i", "-regex"][..], "globs"),
-        ("mksquashfs", &["tree", "tree", "i"], "sinter merge"),
+        ("mksquashfs", &["tree/file", "i"], "only directories"),
+        (
+            "mksquashfs",
+            &["tree", "tree/file", "i"],
+            "only directories",
+        ),
+        ("mksquashfs", &["-", "i"], "-tar"),
+        ("mksquashfs", &["tree", "i", "-tar"], "standard input"),
+        ("mksquashfs", &["i"], "missing"),
         ("mksquashfs", &["tree", "i", "-frobnicate"], "--help"),
         (
             "mksquashfs",
