@@ -243,7 +243,8 @@ def blob(dir, data):
 def manifest(dir, layers):
     kind = 'application/vnd.oci.image.layer.v1.tar'
     all = [dict(blob(dir, data), mediaType=kind + more) for data, more in layers]
-    config = dict(blob(dir, b'{}'), mediaType='application/vnd.oci.image.config.v1+json')
+    platform = b'{"os": "linux", "architecture": "amd64"}'
+    config = dict(blob(dir, platform), mediaType='application/vnd.oci.image.config.v1+json')
     return blob(dir, json.dumps({'schemaVersion': 2, 'config': config, 'layers': all}).encode())
 def layout(dir, manifests):
     json.dump({'imageLayoutVersion': '1.0.0'}, open(dir + '/oci-layout', 'w'))
@@ -298,6 +299,10 @@ fn an_oci_layout_is_its_layers() {
     let all = ["a", "a/y"];
     let names = |listing: Listing| listing.into_keys().collect::<Vec<_>>();
     assert_eq!(names(built(work, &["one"], &[])), all);
+    // one image, whose platform is in its configuration only; its layers are unpacked, asked or not
+    for flag in ["--platform=linux/amd64", "--platform=linux", "--layers"] {
+        assert_eq!(names(built(work, &["one"], &[flag])), all, "{flag}");
+    }
     assert_eq!(
         names(built(work, &["two"], &["--platform=linux/amd64"])),
         all
@@ -309,11 +314,15 @@ fn an_oci_layout_is_its_layers() {
     for (flags, expected) in [
         (&["two"][..], "linux/arm64/v8, linux/amd64"),
         (&["two", "--platform=plan9/mips"], "no image for plan9/mips"),
+        (
+            &["one", "--platform=linux/arm64"],
+            "no image for linux/arm64; there are: linux/amd64",
+        ),
         (&["0.tar", "--platform=plan9/mips"], "no source is one"),
     ] {
         let output = support::try_run(["build", "-o", "x"].iter().chain(flags).map(
             |arg| match *arg {
-                "two" | "x" | "0.tar" => work.join(arg).into_os_string(),
+                "one" | "two" | "x" | "0.tar" => work.join(arg).into_os_string(),
                 arg => arg.into(),
             },
         ));

@@ -69,6 +69,7 @@ pub(super) fn layers(
 ) -> Result<Vec<String>> {
     let mut document = read(blobs, INDEX, None)?;
     let mut name = INDEX.to_owned();
+    let mut is_named = false;
     if let Some(tag) = tag.filter(|_| document.get("layers").is_some()) {
         let what = format!("there are no tags, and so no {tag}");
         return Err(Error::not_found(what).path(blobs.shown(INDEX)));
@@ -76,11 +77,15 @@ pub(super) fn layers(
     for _ in 0..DEEPEST {
         let located = |error: Error| error.path(blobs.shown(&name));
         if document.get("layers").is_some() {
+            if let Some(asked) = platform.filter(|_| !is_named) {
+                is_for(blobs, &document, asked).map_err(located)?;
+            }
             return of_manifest(blobs, &document).map_err(located);
         }
         // only the outermost index has tags
         let tag = tag.filter(|_| name == INDEX);
         let chosen = choose(&document, platform, tag).map_err(located)?;
+        is_named |= !self::name(chosen).is_empty();
         let digest = digest(chosen).map_err(located)?;
         name = blob(&digest);
         document = read(blobs, &name, Some(&digest))?;
@@ -94,16 +99,12 @@ fn choose<'a>(index: &'a Value, platform: Option<&str>, tag: Option<&str>) -> Re
     let all = all.ok_or_else(|| Error::corrupt("neither an index nor a manifest of an image"))?;
     let is_asked = |manifest: &&Value| {
         let platform_of = name(manifest);
-        let fits = platform.is_none_or(|asked| {
+        let is_for = platform.is_none_or(|asked| {
             // an index within this one, or a layout of one image, may not name a platform
-            platform_of.is_empty()
-                || platform_of == asked
-                || platform_of
-                    .strip_prefix(asked)
-                    .is_some_and(|rest| rest.starts_with('/'))
+            platform_of.is_empty() || fits(&platform_of, asked)
         });
         // statements about how images were made are beside them
-        fits && platform_of != "unknown/unknown" && tag.is_none_or(|tag| has_tag(manifest, tag))
+        is_for && platform_of != "unknown/unknown" && tag.is_none_or(|tag| has_tag(manifest, tag))
     };
     let mut matching: Vec<&Value> = all.iter().filter(is_asked).collect();
     // an image may have several tags
@@ -171,12 +172,39 @@ fn full_name(manifest: &Value) -> String {
 
 /// Returns the platform of a manifest; empty if it names none.
 fn name(manifest: &Value) -> String {
-    let Some(platform) = manifest.get("platform") else {
-        return String::new();
-    };
+    manifest
+        .get("platform")
+        .map(platform_in)
+        .unwrap_or_default()
+}
+
+/// Returns the platform in a descriptor's object or a configuration; empty if it is not told.
+fn platform_in(platform: &Value) -> String {
     let parts = ["os", "architecture", "variant"];
     let parts = parts.iter().filter_map(|part| platform.get(part)?.as_str());
     parts.collect::<Vec<_>>().join("/")
+}
+
+/// Returns whether a platform is the one that is asked for, or a variant of it.
+fn fits(platform: &str, asked: &str) -> bool {
+    let rest = platform.strip_prefix(asked);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Fails if the configuration of an image that no index names a platform for tells another one.
+fn is_for(blobs: &dyn Blobs, manifest: &Value, asked: &str) -> Result<()> {
+    let Some(config) = manifest.get("config") else {
+        return Ok(());
+    };
+    let digest = digest(config)?;
+    let config = read(blobs, &blob(&digest), Some(&digest))?;
+    let found = platform_in(&config);
+    match found.is_empty() || fits(&found, asked) {
+        true => Ok(()),
+        false => Err(Error::not_found(format!(
+            "no image for {asked}; there are: {found}"
+        ))),
+    }
 }
 
 fn names(manifests: &[Value]) -> String {

@@ -187,6 +187,8 @@ impl<'a> Stack<'a> {
         tag: Option<&str>,
     ) -> Result<()> {
         self.has_layout = true;
+        // its layers are unpacked, asked or not
+        self.has_saved = true;
         let blobs = named::layout(dir).ok_or_else(|| {
             let what = "the directory holds no container image: neither an OCI layout (oci:), nor \
                         the files of one image (dir:)";
@@ -229,8 +231,8 @@ impl<'a> Stack<'a> {
         if layers.unpack && !self.has_saved {
             let option = Setting::UnpackLayers;
             let what = format!(
-                "{option} unpacks archives of container images, with manifest.json or an OCI \
-                 layout, and no source is one"
+                "{option} unpacks container images (OCI layouts, and archives with manifest.json \
+                 or a layout), and no source is one"
             );
             return Err(Error::invalid(what).about([option]));
         }
