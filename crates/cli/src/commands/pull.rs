@@ -18,7 +18,7 @@ Examples:
   sinter pull https://host/image.dwarfs -o image.dwarfs
       Download an image from a web server.
 
-  sinter pull oci://registry.example/me/image:2 -o new.dwarfs --from old.dwarfs
+  sinter pull oci://registry.example/me/image:2 -o new.dwarfs --from old
       Take what both images have from the old one.
 
 Bytes come in large ranges, several at once. What an interrupted download has fetched is in the \
