@@ -313,6 +313,14 @@ fn mirrors_of_hosts_toml_are_asked_first_and_never_in_the_way() {
         code == Some(0) && is_same && output.stderr.is_empty(),
         "{output:?}"
     );
+    // nor where the whole is compared with a root digest
+    forget();
+    let root = String::from_utf8(run(["digest", file.to_str().unwrap()]).stdout).unwrap();
+    let _ = std::fs::remove_file(out);
+    let pull_by_root = ["pull", "--hosts", hosts, &url, "--digest", root.trim()];
+    let output = try_run([&pull_by_root[..], &flags[..]].concat());
+    assert!(output.status.success(), "{output:?}");
+    assert!(std::fs::read(out).unwrap() == image);
     // one that has lost the blob, one that has lost all, one that is down
     let lose = ["-name data -size +9M", "-name link", "-type f"];
     for what in lose {
@@ -467,4 +475,112 @@ fn credentials_are_those_of_docker_login() {
         assert_eq!(output.status.code(), Some(7), "{text}");
         assert!(text.contains(words) && !text.contains("SECRET"), "{text}");
     }
+}
+
+#[test]
+fn signatures_are_attached_to_images_and_compared() {
+    let dir = scratch();
+    let Some(registry) = registry(dir.path(), "") else {
+        return;
+    };
+    let tree = tree(dir.path());
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    for name in ["ours", "theirs", "nobody"] {
+        run(["keygen", "--no-password", &at(name)]);
+    }
+    let (ours, theirs, nobody) = (at("ours.pub"), at("theirs.pub"), at("nobody.pub"));
+    let out = at("out");
+    let none = ["--cache", "none"];
+    // digests in the image, and digests of the whole file
+    for (format, flags) in [("dwarfs", &["--with-digest"][..]), ("squashfs", &[])] {
+        let file = at(&format!("image.{format}"));
+        let image = build(format, &tree, Path::new(&file), flags);
+        let name = format!("127.0.0.1:{}/{format}:1", registry.port);
+        let url = format!("oci://{name}");
+        let signed =
+            |key: &str, args: &[&str]| try_run([args, &none[..], &["--signed-by", key]].concat());
+        let listed = |key: &str| signed(key, &["ls", "-R", &url]);
+        let pushed = run(["push", &file, &url]);
+        assert_eq!(listed(&ours).status.code(), Some(5), "{:?}", listed(&ours));
+        let again = run(["push", &file, &url, "--sign", &at("ours.key")]);
+        assert_eq!(again.stdout, pushed.stdout);
+        let plain = run(["ls", "-R", &file]).stdout;
+        let found = listed(&ours);
+        assert!(found.status.success() && found.stdout == plain, "{found:?}");
+        let refused = listed(&theirs);
+        assert_eq!(refused.status.code(), Some(3), "{refused:?}");
+        // a second one, made by another program of the same kind, stands beside the first
+        let made = at("made.minisig");
+        run([
+            "sign",
+            &file,
+            "--force",
+            "--key",
+            &at("theirs.key"),
+            "-o",
+            &made,
+        ]);
+        for _ in 0..2 {
+            run(["push", &file, &url, "--signature", &made]);
+        }
+        for key in [&ours, &theirs] {
+            assert!(listed(key).status.success(), "{:?}", listed(key));
+        }
+        assert_eq!(listed(&nobody).status.code(), Some(3));
+        // what another client sees: the tag of the digest lists both
+        let digest = String::from_utf8(pushed.stdout).unwrap();
+        let tag = digest.trim().split_once('@').unwrap().1.replace(':', "-");
+        let list = format!("docker://127.0.0.1:{}/{format}:{tag}", registry.port);
+        let mut skopeo = Command::new("skopeo");
+        let raw = skopeo.args(["inspect", "--raw", "--tls-verify=false", &list]);
+        let raw = raw.output().unwrap();
+        let list: serde_json::Value = serde_json::from_slice(&raw.stdout).unwrap();
+        let entries = list["manifests"].as_array().unwrap();
+        assert_eq!(entries.len(), 2, "{list}");
+        for entry in entries {
+            assert_eq!(
+                entry["artifactType"],
+                "application/vnd.sinterfs.signature.v1"
+            );
+        }
+        let by_digest = digest.trim();
+        let found = signed(&ours, &["check", "--deep", by_digest]);
+        assert!(found.status.success(), "{found:?}");
+        let pull = |key: &str| signed(key, &["pull", "--force", by_digest, "-o", &out]);
+        let pulled = pull(&theirs);
+        assert!(pulled.status.success(), "{pulled:?}");
+        assert!(std::fs::read(&out).unwrap() == image);
+        std::fs::remove_file(&out).unwrap();
+        assert_eq!(pull(&nobody).status.code(), Some(3));
+        assert!(!Path::new(&out).exists());
+        // a signature of another image is none of this one
+        std::fs::write(tree.join("small"), format!("other {format}\n")).unwrap();
+        build(format, &tree, Path::new(&at("other")), flags);
+        run(["push", &at("other"), &url]);
+        assert_eq!(listed(&ours).status.code(), Some(5));
+        run(["push", &at("other"), &url, "--signature", &made]);
+        assert_eq!(listed(&theirs).status.code(), Some(3));
+        std::fs::write(tree.join("small"), "small\n").unwrap();
+        // other bytes of the signed image are an error when they are read
+        shell(
+            dir.path(),
+            &format!(
+                "h=$(sha256sum < image.{format} | cut -c1-64)
+                 f=$(echo registry/docker/registry/v2/blobs/sha256/*/$h/data)
+                 printf X | dd of=$f bs=1 seek=4999999 conv=notrunc 2>/dev/null"
+            ),
+        );
+        assert!(signed(&ours, &["ls", "-R", by_digest]).status.success());
+        let words = signed(&ours, &["cat", by_digest, "sub/large"]);
+        assert_eq!(words.status.code(), Some(3), "{:?}", words.stderr);
+        assert_eq!(pull(&ours).status.code(), Some(3));
+    }
+    let refused = try_run([
+        "push",
+        &at("other"),
+        "oci://127.0.0.1:1/x:1",
+        "--signature",
+        &ours,
+    ]);
+    assert_eq!(refused.status.code(), Some(3), "{refused:?}");
 }

@@ -14,7 +14,10 @@ use crate::cache::{CacheDirectory, CacheOptions, Known};
 use crate::fetch::{Fetcher, ObjectVersion};
 use crate::options::RemoteOptions;
 use crate::plan::{LEAF, TAIL};
-use crate::registry::{Access, Descriptor, Manifest, Reference, RegistryBlob, Session, resolve};
+use crate::registry::{
+    Access, AttachedSignature, Descriptor, Manifest, Reference, RegistryBlob, Session, attached,
+    resolve,
+};
 use crate::remote::{CachePlace, Remote, open_cache};
 use crate::runtime;
 
@@ -50,6 +53,33 @@ pub fn layers(
         content: open_blob(&session, &version(layer), address, (None, None), options),
     };
     Ok(Some(manifest.layers.into_iter().map(open).collect()))
+}
+
+/// Returns the signatures that are attached to an image in a registry, with digests of at most
+/// `longest` bytes each. Nobody has compared them with anything.
+///
+/// # Errors
+/// `NotFound` if there is no such image, or if no server may be asked; `Io` if the registry cannot
+/// be reached, or refuses.
+pub fn signatures(
+    address: &Address,
+    longest: u64,
+    options: &RemoteOptions,
+) -> Result<Vec<AttachedSignature>> {
+    if options.offline {
+        let what = "signatures in registries are not in the cache, and the server may not be asked \
+                    (offline)";
+        return Err(Error::not_found(what));
+    }
+    let session = session(address, options)?;
+    let asked = Arc::clone(&session);
+    let patience = options.deadline / 3;
+    let found = runtime::spawn(async move {
+        let (_, digest) = resolve(&asked, None, patience).await?;
+        attached(&asked, &digest, longest, patience).await
+    })?;
+    let found = runtime::wait(&found)?;
+    found.map_err(|failure| session.error("read the signatures of", &failure))
 }
 
 /// Opens the image that a reference stands for. A reference with a digest is asked for once.
@@ -110,6 +140,7 @@ fn manifest(
     let patience = options.deadline / 3;
     let work = async move { resolve(&asked, platform.as_deref(), patience).await };
     let manifest = runtime::wait(&runtime::spawn(work)?)?;
+    let manifest = manifest.map(|(manifest, _)| manifest);
     manifest.map_err(|failure| session.error("read the manifest of", &failure))
 }
 

@@ -45,8 +45,8 @@ mod service;
 mod shared;
 
 pub use address::Address;
-pub use in_registry::{ImageLayer, layers};
+pub use in_registry::{ImageLayer, layers, signatures};
 pub use object_upload::Upload;
 pub use options::RemoteOptions;
-pub use registry::{PushedImage, push};
+pub use registry::{AttachedSignature, PushedImage, push};
 pub use remote::Remote;

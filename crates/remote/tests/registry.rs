@@ -305,6 +305,7 @@ fn an_upload_that_breaks_off_goes_on_where_it_was() {
         format: "squashfs",
         root: None,
         architecture: None,
+        signature: None,
     };
     let pushed = sinterfs_remote::push(&image, &scene.address(":new"), &options()).unwrap();
     let sent = scene.server.take();
@@ -344,4 +345,94 @@ fn an_upload_that_breaks_off_goes_on_where_it_was() {
         sent.iter().all(|one| !one.path.contains("manifests")),
         "{sent:?}"
     );
+}
+
+/// A registry that lists referrers, and one that has them as a tag.
+#[test]
+fn signatures_are_found_by_the_list_and_by_the_tag() {
+    let scene = Scene::new();
+    let server = &scene.server;
+    let subject = digest(scene.manifest.as_bytes());
+    let artifact = |signature: &str, digests: Option<&str>, of: &str| {
+        let mut layers = Vec::new();
+        for (kind, bytes) in [("minisig", Some(signature)), ("digests", digests)] {
+            let Some(bytes) = bytes else {
+                continue;
+            };
+            let name = digest(bytes.as_bytes());
+            server.put(&format!("/v2/team/x/blobs/{name}"), bytes, "");
+            layers.push(format!(
+                "{{\"mediaType\":\"application/vnd.sinterfs.{kind}.v1\",\"digest\":\"{name}\",\
+                 \"size\":{}}}",
+                bytes.len()
+            ));
+        }
+        let manifest = format!(
+            "{{\"layers\":[{}],\"subject\":{{\"digest\":\"{of}\"}}}}",
+            layers.join(",")
+        );
+        let name = digest(manifest.as_bytes());
+        server.put(&format!("/v2/team/x/manifests/{name}"), manifest, "");
+        name
+    };
+    let kind = "application/vnd.sinterfs.signature.v1";
+    let list = |entries: &[(&str, &str)]| {
+        let entry = |(kind, digest): &(&str, &str)| {
+            format!("{{\"artifactType\":\"{kind}\",\"digest\":\"{digest}\"}}")
+        };
+        let entries: Vec<String> = entries.iter().map(entry).collect();
+        format!("{{\"manifests\":[{}]}}", entries.join(","))
+    };
+    let found = || {
+        let found = sinterfs_remote::signatures(&scene.address(":1"), 20, &options());
+        found.map(|all| {
+            let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+            let one = |one: sinterfs_remote::AttachedSignature| {
+                (text(one.signature), one.digests.map(text))
+            };
+            all.into_iter().map(one).collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(found().unwrap(), []);
+    let one = artifact("first", None, &subject);
+    let two = artifact("second", Some("digests"), &subject);
+    let other = artifact("third", None, &digest(b"another image"));
+    let long = artifact("fourth", Some("these are too many digests"), &subject);
+    let huge = artifact(&"x".repeat(70_000), None, &subject);
+    let empty = artifact("", None, &subject);
+    let (tag, api) = (
+        format!("/v2/team/x/manifests/{}", subject.replace(':', "-")),
+        format!("/v2/team/x/referrers/{subject}"),
+    );
+    server.put(&tag, list(&[(kind, &one)]), "");
+    assert_eq!(found().unwrap(), [("first".to_owned(), None)]);
+    // some registries answer with a page
+    server.put(&api, "<html>", "");
+    assert_eq!(found().unwrap(), [("first".to_owned(), None)]);
+    let entries = [
+        (kind, &*other),
+        ("application/x", &*one),
+        (kind, "sha256:../../x"),
+        (kind, &*huge),
+        (kind, &*two),
+        (kind, &*long),
+    ];
+    server.put(&api, list(&entries), "");
+    let expected = [
+        ("second".to_owned(), Some("digests".to_owned())),
+        ("fourth".to_owned(), None),
+    ];
+    assert_eq!(found().unwrap(), expected);
+    // other bytes than those of the digest are an error
+    let name = digest(b"second");
+    server.put(&format!("/v2/team/x/blobs/{name}"), "secomd", "");
+    assert_eq!(found().unwrap_err().kind(), Kind::Corrupt);
+    server.put(&api, list(&[(kind, &empty)]), "");
+    assert_eq!(found().unwrap(), [(String::new(), None)]);
+    let offline = RemoteOptions {
+        offline: true,
+        ..options()
+    };
+    let refused = sinterfs_remote::signatures(&scene.address(":1"), 20, &offline);
+    assert_eq!(refused.unwrap_err().kind(), Kind::NotFound);
 }

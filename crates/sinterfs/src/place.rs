@@ -56,6 +56,42 @@ pub(crate) fn source(path: &Path, options: &OpenOptions) -> Result<Arc<dyn ReadA
     Ok(Arc::new(FileSource::open(path)?))
 }
 
+/// A signature that is attached to an image in a registry, not compared with anything yet.
+pub(crate) struct AttachedSignature {
+    pub(crate) signature: Vec<u8>,
+    /// Digests of the whole file, if the image has none of its own.
+    pub(crate) digests: Option<Vec<u8>>,
+}
+
+/// Returns the signatures that are attached to an image in a registry; `None` for any other place.
+#[cfg(feature = "remote")]
+pub(crate) fn attached_signatures(
+    image: &Path,
+    longest: u64,
+    options: &OpenOptions,
+) -> Result<Option<Vec<AttachedSignature>>> {
+    if !image.as_os_str().as_encoded_bytes().starts_with(b"oci://") {
+        return Ok(None);
+    }
+    let address = sinterfs_remote::Address::parse(image)?;
+    let found = sinterfs_remote::signatures(&address, longest, &options.remote)?;
+    let own = |one: sinterfs_remote::AttachedSignature| AttachedSignature {
+        signature: one.signature,
+        digests: one.digests,
+    };
+    Ok(Some(found.into_iter().map(own).collect()))
+}
+
+/// Returns the signatures that are attached to an image: nothing is read from registries.
+#[cfg(not(feature = "remote"))]
+pub(crate) fn attached_signatures(
+    _: &Path,
+    _: u64,
+    _: &OpenOptions,
+) -> Result<Option<Vec<AttachedSignature>>> {
+    Ok(None)
+}
+
 /// A layer of an image in a registry.
 #[cfg(feature = "write")]
 pub(crate) struct RemoteLayer {

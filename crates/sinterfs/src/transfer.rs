@@ -3,12 +3,14 @@
 //! **Invariant:** a pulled file is complete and has the digest that the registry names, or it is
 //! not there. What an interrupted pull has fetched is in the cache, where the next one finds it.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-use sinterfs_model::{Error, Result};
-use sinterfs_remote::{Address, PushedImage, Remote, RemoteOptions};
+use sinterfs_block::digest::{Verified, digest_range};
+use sinterfs_model::{Error, Kind, Result};
+use sinterfs_remote::{Address, AttachedSignature, PushedImage, Remote, RemoteOptions};
 
 use crate::open::open_with;
 use crate::open_options::OpenOptions;
@@ -18,29 +20,45 @@ use crate::splice::Splice;
 use crate::verify::trusted_source;
 use crate::write::output::Output;
 
+/// What is pushed with an image.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PushWith<'a> {
+    /// The architecture of the programs in an EROFS image; by default this machine's.
+    pub architecture: Option<&'a str>,
+    /// The text of a signature of its root digest, which is attached to it.
+    pub signature: Option<&'a str>,
+}
+
 /// Pushes an image to a registry; returns its name with the digest of the manifest.
 ///
-/// An EROFS image becomes an ordinary image with one layer, any other format an artifact. The
-/// architecture is that of the programs in an EROFS image, by default this machine's.
+/// An EROFS image becomes an ordinary image with one layer, any other format an artifact. With a
+/// signature of an image that has no digests of its own, those of the whole file are attached, too.
 ///
 /// # Errors
 /// Those of [`crate::open()`]; `Invalid` for a reference without a tag, `Io` if the registry
 /// refuses or cannot be reached.
-pub fn push(
-    image: &Path,
-    to: &Path,
-    architecture: Option<&str>,
-    options: &OpenOptions,
-) -> Result<String> {
+pub fn push(image: &Path, to: &Path, with: PushWith<'_>, options: &OpenOptions) -> Result<String> {
     let address = Address::parse(to)?;
     let opened = open_with(image, options)?;
     let content = place::source(image, options)?;
     let own = trusted_source::in_image(&content, options)?;
+    let attached = |text: &str| {
+        let digests = match &own {
+            Some(_) => None,
+            None => Some(digest_range(&*content, 0, content.len())?.stored().to_vec()),
+        };
+        Ok::<_, Error>(AttachedSignature {
+            signature: text.as_bytes().to_vec(),
+            digests,
+        })
+    };
+    let signature = with.signature.map(attached).transpose()?;
     let pushed = PushedImage {
+        signature,
         content,
         format: opened.format(),
         root: own.map(|own| own.digests.root().to_string()),
-        architecture: architecture.map(str::to_owned),
+        architecture: with.architecture.map(str::to_owned),
     };
     sinterfs_remote::push(&pushed, &address, &options.remote)
 }
@@ -70,10 +88,10 @@ pub struct PullTo<'a> {
     pub older: Option<&'a Path>,
 }
 
-/// Downloads a remote image to a file.
+/// Downloads a remote image to a file, which is compared with the proof that `options` require.
 ///
-/// If the bytes have another digest than the registry named, what is in the cache of them is
-/// forgotten, and mirrors that were asked are not asked again.
+/// If the bytes have another digest than the registry named, or do not match the proof, what is in
+/// the cache of them is forgotten; if mirrors were asked, the registry itself is asked once more.
 ///
 /// # Errors
 /// `Corrupt` if the bytes of the registry itself have another digest; `Invalid` if the file exists
@@ -82,39 +100,43 @@ pub struct PullTo<'a> {
 pub fn pull(from: &Path, to: PullTo<'_>, options: &OpenOptions) -> Result<Pulled> {
     let located = |error: Error| error.path(place::shown(from));
     let address = Address::parse(from).map_err(located)?;
-    let once = |remote: &RemoteOptions| {
+    let once = |remote: &RemoteOptions| -> Result<Pulled> {
         let output = Output::create(to.output, to.replace)?;
         let download = Download {
+            from,
             address: &address,
             older: to.older,
             remote,
             options,
         };
         let pulled = download.write(&output).map_err(located)?;
-        if pulled.is_some() {
-            output.commit()?;
-        }
-        Ok::<_, Error>(pulled)
+        output.commit()?;
+        Ok(pulled)
     };
-    if let Some(pulled) = once(&options.remote)? {
-        return Ok(pulled);
+    let first = once(&options.remote);
+    if !is_wrong(&first) || !asks_mirrors(&options.remote) {
+        return first;
     }
-    if options.remote.registry_hosts.is_some() && options.remote.mirrors {
-        let mut itself = options.remote.clone();
-        itself.mirrors = false;
-        if let Some(pulled) = once(&itself)? {
-            return Ok(Pulled {
-                wrong_mirror: true,
-                ..pulled
-            });
-        }
-    }
-    let what = "the bytes have another digest than the manifest names";
-    Err(located(Error::corrupt(what)))
+    let mut itself = options.remote.clone();
+    itself.mirrors = false;
+    Ok(Pulled {
+        wrong_mirror: true,
+        ..once(&itself)?
+    })
+}
+
+/// Returns whether something failed since bytes were not those that they should be.
+fn is_wrong<T>(result: &Result<T>) -> bool {
+    matches!(result, Err(error) if error.kind() == Kind::Corrupt)
+}
+
+fn asks_mirrors(options: &RemoteOptions) -> bool {
+    options.mirrors && options.registry_hosts.is_some()
 }
 
 /// One try of a download.
 struct Download<'a> {
+    from: &'a Path,
     address: &'a Address,
     older: Option<&'a Path>,
     remote: &'a RemoteOptions,
@@ -122,9 +144,15 @@ struct Download<'a> {
 }
 
 impl Download<'_> {
-    /// Writes all bytes; `None` if they have not the digest that the registry named.
-    fn write(&self, output: &Output) -> Result<Option<Pulled>> {
-        let mut remote = Remote::open(self.address, self.remote)?;
+    /// Writes all bytes. `Corrupt` if they have not the digest that the registry named, or do not
+    /// match the proof; those in the cache are forgotten then.
+    fn write(&self, output: &Output) -> Result<Pulled> {
+        let options = RemoteOptions {
+            // every byte is compared with its digest
+            unpinned: self.remote.unpinned || self.options.trust.is_some(),
+            ..self.remote.clone()
+        };
+        let mut remote = Remote::open(self.address, &options)?;
         if self.older.is_some() {
             // what comes next may be in the older image
             remote.stop_read_ahead();
@@ -134,18 +162,44 @@ impl Download<'_> {
             None => (Arc::clone(&remote) as Arc<dyn ReadAt>, 0),
             Some(path) => self.spliced(&remote, path)?,
         };
-        let (found, len) = place::copy_hashed(source, output.writer())?;
-        let expected = remote.etag().filter(|etag| etag.starts_with("sha256:"));
-        if expected.is_some_and(|expected| expected != found) {
+        let proven = self.proven(source);
+        // without mirrors a wrong key is more likely than wrong bytes
+        if is_wrong(&proven) && asks_mirrors(self.remote) {
             remote.forget_cached()?;
-            return Ok(None);
         }
-        Ok(Some(Pulled {
-            len,
+        let source = proven?;
+        let copied = place::copy_hashed(source, output.writer()).and_then(|(found, len)| {
+            let expected = remote.etag().filter(|etag| etag.starts_with("sha256:"));
+            match expected {
+                Some(expected) if expected != found => Err(Error::corrupt(format!(
+                    "the bytes have the digest {found}, expected {expected}"
+                ))),
+                _ => Ok(len),
+            }
+        });
+        if is_wrong(&copied) {
+            remote.forget_cached()?;
+        }
+        Ok(Pulled {
+            len: copied?,
             fetched: remote.fetched(),
             older,
             wrong_mirror: false,
-        }))
+        })
+    }
+
+    /// Has bytes compared with the proof that is required. The bytes behind those that digests in
+    /// the image cover are as they are: no reader that asks for a proof reads them.
+    fn proven(&self, source: Arc<dyn ReadAt>) -> Result<Arc<dyn ReadAt>> {
+        let options = OpenOptions {
+            remote: self.remote.clone(),
+            ..self.options.beside(self.from)
+        };
+        let trusted = trusted_source::prove(Arc::clone(&source), &options)?;
+        Ok(match trusted.verified {
+            Some(verified) => Arc::new(ProvenCopy { source, verified }),
+            None => source,
+        })
     }
 
     /// Joins the remote image with what an older one has of it; also returns how much that is.
@@ -155,5 +209,44 @@ impl Download<'_> {
         let splice = Splice::new(Arc::clone(remote), older, parts)?;
         let count = splice.older_bytes();
         Ok((Arc::new(splice), count))
+    }
+}
+
+/// An image of which a part is compared with its digests.
+struct ProvenCopy {
+    source: Arc<dyn ReadAt>,
+    verified: Arc<Verified>,
+}
+
+impl ReadAt for ProvenCopy {
+    fn len(&self) -> u64 {
+        self.source.len()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let start = self.verified.start();
+        let end = start.saturating_add(self.verified.digests().covered());
+        let cut = |at: u64| {
+            let len = at.saturating_sub(offset);
+            usize::try_from(len).map_or(buf.len(), |len| len.min(buf.len()))
+        };
+        let (first, last) = (cut(start), cut(end));
+        let (before, rest) = buf.split_at_mut(first);
+        let (covered, after) = rest.split_at_mut(last.saturating_sub(first));
+        let at = |skip: usize| offset.saturating_add(skip as u64);
+        for (source, part, skip) in [
+            (&*self.source, before, 0),
+            (&*self.verified as &dyn ReadAt, covered, first),
+            (&*self.source, after, last.max(first)),
+        ] {
+            if !part.is_empty() {
+                source.read_at(at(skip), part)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn will_need(&self, ranges: &[Range<u64>]) {
+        self.source.will_need(ranges);
     }
 }

@@ -36,7 +36,7 @@ pub use repair::{RepairReport, RepairRequest, repair};
 pub use report::{CheckOptions, CheckReport};
 #[cfg(feature = "write")]
 pub use sign::sign;
-pub use signature::{signature_path, signed_statement};
+pub use signature::{read_signature, signature_path, signed_statement};
 
 pub use sinterfs_block::digest::Root;
 pub use sinterfs_block::verity;

@@ -58,7 +58,7 @@ pub struct ImageArgs {
 
 /// How the integrity of the image is proved.
 #[derive(Debug, clap::Args)]
-struct ProofArgs {
+pub struct ProofArgs {
     /// Require this root digest, as `build --with-digest`, `info` and `digest` print it; any other
     /// data is an error. An image without digests is read once to verify it.
     #[arg(long, help_heading = OPENING, value_name = "HEX", group = "word")]
@@ -69,8 +69,8 @@ struct ProofArgs {
     #[arg(long, help_heading = OPENING, value_name = "KEY", group = "word")]
     signed_by: Option<OsString>,
 
-    /// The signature, as `sinter sign` writes it (default: the one in the image, or
-    /// IMAGE.root.minisig).
+    /// The signature, as `sinter sign` writes it (default: the one in the image, else
+    /// IMAGE.root.minisig, or for oci: one that `push` has attached).
     #[arg(long, help_heading = OPENING, value_name = "FILE", requires = "signed_by")]
     signature: Option<PathBuf>,
 
@@ -81,7 +81,8 @@ struct ProofArgs {
 }
 
 impl ProofArgs {
-    fn trust(&self) -> Option<Trust> {
+    /// Returns what is required of the image.
+    pub fn trust(&self) -> Option<Trust> {
         let anchor = match (self.digest, self.signed_by.clone()) {
             (Some(root), _) => Anchor::Digest(root),
             (None, Some(key)) => Anchor::Signature {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use sinterfs::transfer::PullTo;
 use sinterfs::{OpenOptions, Result};
 
+use crate::args::input::ProofArgs;
 use crate::args::remote::RemoteArgs;
 use crate::{size, text};
 
@@ -42,6 +43,9 @@ pub struct Args {
     older: Option<PathBuf>,
 
     #[command(flatten)]
+    proof: ProofArgs,
+
+    #[command(flatten)]
     remote: RemoteArgs,
 }
 
@@ -49,6 +53,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let options = OpenOptions {
         remote: args.remote.options(),
+        trust: args.proof.trust().map(Box::new),
         ..OpenOptions::default()
     };
     let to = PullTo {

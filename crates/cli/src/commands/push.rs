@@ -3,9 +3,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use sinterfs::transfer::PushWith;
+use sinterfs::verify::{read_signature, sign};
 use sinterfs::{OpenOptions, Result};
 
+use super::sign::{default_comment, read_password};
 use crate::args::remote::RemoteArgs;
+use crate::args::run::JobsArgs;
+use crate::progress::{Display, Show};
 use crate::text;
 
 /// Push an image to an OCI registry.
@@ -16,6 +21,8 @@ Examples:
       Push an artifact, which `sinter mount oci://...` reads in place.
   sinter push image.erofs oci://localhost:5000/image:1
       Push a layer of EROFS, as containerd and mount.erofs take it.
+  sinter push image.dwarfs oci://registry.example/me/image:1 --sign vendor.key
+      Attach a signature, which --signed-by finds there.
 
 Prints the reference with the digest of the manifest. Credentials are those of `docker login` (\
 ~/.docker/config.json and its helpers). A registry on this machine is reached without TLS.")]
@@ -33,6 +40,27 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     architecture: Option<String>,
 
+    /// Sign the root digest of the image with the minisign key in this file, and attach the
+    /// signature to the image in the registry.
+    #[arg(long, value_name = "KEY", conflicts_with = "signature")]
+    sign: Option<PathBuf>,
+
+    /// A file whose first line is the password of the key (default: ask for it).
+    #[arg(long, value_name = "FILE", requires = "sign")]
+    password_file: Option<PathBuf>,
+
+    /// A comment, which is signed and shown after verification (default: the time and the name of
+    /// the image).
+    #[arg(long, value_name = "TEXT", requires = "sign")]
+    comment: Option<String>,
+
+    /// Attach this signature, as `sinter sign` writes it.
+    #[arg(long, value_name = "FILE")]
+    signature: Option<PathBuf>,
+
+    #[command(flatten)]
+    jobs: JobsArgs,
+
     #[command(flatten)]
     remote: RemoteArgs,
 }
@@ -43,8 +71,27 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         remote: args.remote.options(),
         ..OpenOptions::default()
     };
-    let architecture = args.architecture.as_deref();
-    let pushed = sinterfs::transfer::push(&args.image, &args.to, architecture, &options)?;
+    let signature = signature(args)?;
+    let with = PushWith {
+        architecture: args.architecture.as_deref(),
+        signature: signature.as_deref(),
+    };
+    let pushed = sinterfs::transfer::push(&args.image, &args.to, with, &options)?;
     text::print(&format!("{pushed}\n"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Makes or reads the signature to attach. Before it is made, all data is compared with the digests
+/// of the image.
+fn signature(args: &Args) -> Result<Option<String>> {
+    let Some(key) = &args.sign else {
+        return args.signature.as_deref().map(read_signature).transpose();
+    };
+    let display = Display::start(Show::Progress);
+    let root = sinterfs::verify::digest(&args.image, args.jobs.threads(), display.observer())?;
+    drop(display);
+    let comment = args.comment.clone();
+    let comment = comment.unwrap_or_else(|| default_comment(&args.image));
+    let password = args.password_file.as_deref().map(read_password);
+    sign(root, key, password.transpose()?, &comment).map(Some)
 }

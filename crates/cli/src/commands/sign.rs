@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     drop(display);
     let comment = match &args.comment {
         Some(comment) => comment.clone(),
-        None => default_comment(args),
+        None => default_comment(&args.image),
     };
     let signature = sinterfs::verify::sign(root, &args.key, password(args)?, &comment)?;
     match (&args.output, args.embed) {
@@ -93,10 +93,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 /// Returns the default comment, in the form of that of minisign.
-fn default_comment(args: &Args) -> String {
+pub fn default_comment(image: &Path) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let seconds = since.map_or(0, |since| since.as_secs());
-    let name = args.image.file_name().unwrap_or_default();
+    let name = image.file_name().unwrap_or_default();
     let name = text::name(name.as_encoded_bytes());
     format!("timestamp:{seconds}\tfile:{name}")
 }

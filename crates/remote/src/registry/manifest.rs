@@ -20,7 +20,7 @@ pub(crate) const ACCEPTED: &str = "application/vnd.oci.image.manifest.v1+json, \
 /// The type of a manifest, and those of configurations.
 pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
-const EMPTY: &str = "application/vnd.oci.empty.v1+json";
+pub(crate) const EMPTY: &str = "application/vnd.oci.empty.v1+json";
 
 /// The type of artifacts with images of ours, and the beginning of that of their layers.
 const ARTIFACT: &str = "application/vnd.sinterfs.image.v1";

@@ -3,7 +3,7 @@
 //! In: an image's bytes and a reference with a tag. Out: the digest of the manifest. An EROFS image
 //! becomes an ordinary image with one `application/vnd.erofs.layer.v1`, which containerd and
 //! mount.erofs take; any other format an artifact with one layer.
-//! **Invariant:** the tag names the image only when all of it is there.
+//! **Invariant:** the tag names the image only when all of it is there, its signature, too.
 
 use std::sync::Arc;
 
@@ -14,9 +14,11 @@ use sinterfs_model::{Error, Result};
 
 use super::manifest::{Described, MANIFEST, digest_of};
 use super::reference::Reference;
+use super::referrers::{AttachedSignature, Subject, attach};
 use super::session::{Access, Session};
-use super::upload::{put_blob, put_manifest};
+use super::upload::{put, put_blob};
 use crate::address::Address;
+use crate::failure::Failure;
 use crate::options::RemoteOptions;
 use crate::runtime;
 
@@ -31,6 +33,8 @@ pub struct PushedImage {
     pub root: Option<String>,
     /// The architecture that its programs are for, as registries name it; `None` is this machine's.
     pub architecture: Option<String>,
+    /// A signature to attach to the image.
+    pub signature: Option<AttachedSignature>,
 }
 
 impl std::fmt::Debug for PushedImage {
@@ -65,6 +69,7 @@ pub fn push(image: &PushedImage, to: &Address, options: &RemoteOptions) -> Resul
         blob: (&digest, len),
     };
     let (config, manifest) = (described.config(), described.manifest());
+    let signature = image.signature.clone();
     let (content, work, patience) = (
         Arc::clone(&image.content),
         Arc::clone(&session),
@@ -75,9 +80,19 @@ pub fn push(image: &PushedImage, to: &Address, options: &RemoteOptions) -> Resul
         let name = digest_of(config.as_bytes());
         let config: Arc<dyn ReadAt> = Arc::new(MemorySource(config.into_bytes()));
         put_blob(&work, &name, &config, patience).await?;
-        put_manifest(&work, manifest, MANIFEST, patience).await
+        let (named, len) = (digest_of(manifest.as_bytes()), manifest.len() as u64);
+        if let Some(signature) = signature {
+            let subject = Subject {
+                digest: named.clone(),
+                len,
+            };
+            attach(&work, &subject, signature, patience).await?;
+        }
+        let tag = work.reference.version();
+        put(&work, tag, manifest, MANIFEST, patience).await?;
+        Ok(named)
     })?;
-    let digest = runtime::wait(&pushed)?;
+    let digest: std::result::Result<String, Failure> = runtime::wait(&pushed)?;
     let digest = digest.map_err(|failure| session.error("push to", &failure))?;
     Ok(format!("{}@{digest}", session.reference))
 }

@@ -14,26 +14,26 @@ use crate::failure::{Cause, Failure};
 use crate::retry;
 
 /// The longest manifest, as registries bound them.
-const LONGEST: usize = 4 << 20;
+pub(super) const LONGEST: usize = 4 << 20;
 
-/// Gets the manifest that the reference names; of an index that of a platform.
+/// Gets the manifest that the reference names, and its digest; of an index that of a platform.
 pub(crate) async fn resolve(
     session: &Session,
     platform: Option<&str>,
     patience: std::time::Duration,
-) -> Result<Manifest, Failure> {
+) -> Result<(Manifest, String), Failure> {
     let deadline = Instant::now() + patience;
     let version = session.reference.version();
-    let value = retry::until(deadline, || get(session, version)).await?;
+    let (value, digest) = retry::until(deadline, || get(session, version)).await?;
     let Some(chosen) = choose(&value, platform)? else {
-        return Manifest::parse(&value);
+        return Ok((Manifest::parse(&value)?, digest));
     };
-    let value = retry::until(deadline, || get(session, &chosen)).await?;
-    Manifest::parse(&value)
+    let (value, digest) = retry::until(deadline, || get(session, &chosen)).await?;
+    Ok((Manifest::parse(&value)?, digest))
 }
 
-/// Gets a manifest by its tag or digest.
-async fn get(session: &Session, version: &str) -> Result<Value, Failure> {
+/// Gets a manifest by its tag or digest; also returns its digest.
+pub(super) async fn get(session: &Session, version: &str) -> Result<(Value, String), Failure> {
     let asked = match version.starts_with("sha256:") {
         true => Asked::Content,
         false => Asked::Tag,
@@ -49,10 +49,12 @@ async fn get(session: &Session, version: &str) -> Result<Value, Failure> {
         }
         let bytes = read(answer, LONGEST, session.stall).await?;
         let wrong = |what: &str| Failure::new(Cause::Final, what);
-        if version.starts_with("sha256:") && digest_of(&bytes) != version {
+        let digest = digest_of(&bytes);
+        if version.starts_with("sha256:") && digest != version {
             return Err(wrong("the manifest is not the one that the digest names"));
         }
-        serde_json::from_slice(&bytes).map_err(|_| wrong("the manifest is no JSON"))
+        let value = serde_json::from_slice(&bytes);
+        Ok((value.map_err(|_| wrong("the manifest is no JSON"))?, digest))
     };
     session.first(asked, from).await
 }

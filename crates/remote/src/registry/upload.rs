@@ -203,15 +203,17 @@ async fn finish(
     }
 }
 
-/// Puts a manifest under the reference's tag; returns its digest.
-pub(crate) async fn put_manifest(
+/// Puts a manifest under a tag or its digest; returns whether the registry lists it for what it
+/// refers to.
+pub(crate) async fn put(
     session: &Session,
+    version: &str,
     manifest: String,
     media_type: &'static str,
     patience: Duration,
-) -> Result<String, Failure> {
+) -> Result<bool, Failure> {
     let digest = digest_of(manifest.as_bytes());
-    let url = session.url(&format!("manifests/{}", session.reference.version()))?;
+    let url = session.url(&format!("manifests/{version}"))?;
     let kind = HeaderValue::from_static(media_type);
     let mut call = Call::new(Method::PUT, url).header(header::CONTENT_TYPE, kind);
     call.body = manifest.into_bytes();
@@ -227,10 +229,9 @@ pub(crate) async fn put_manifest(
                 "the registry stored another manifest",
             ));
         }
-        Ok(())
+        Ok(answer.headers().contains_key("oci-subject"))
     };
-    retry::until(Instant::now() + patience, put).await?;
-    Ok(digest)
+    retry::until(Instant::now() + patience, put).await
 }
 
 /// Returns where an answer leads to.

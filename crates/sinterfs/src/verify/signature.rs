@@ -42,6 +42,17 @@ pub(crate) struct Signed {
     file: Option<PathBuf>,
 }
 
+/// Reads the text of a signature, as minisign writes it.
+///
+/// # Errors
+/// `NotFound` if there is none, `Corrupt` if it is no signature.
+pub fn read_signature(file: &Path) -> Result<String> {
+    let Signed { text, .. } = read_file(file)?;
+    let wrong = |wrong| Error::corrupt(format!("no signature of minisign: {wrong}")).path(file);
+    Signature::decode(&text).map_err(wrong)?;
+    Ok(text)
+}
+
 /// Reads the file of a signature.
 pub(crate) fn read_file(file: &Path) -> Result<Signed> {
     match read(file) {

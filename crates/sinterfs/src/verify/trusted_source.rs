@@ -6,6 +6,7 @@
 //! leads there, their root is compared, and then all reading goes through them; bytes that they do
 //! not cover are not read again. Spec: `docs/formats/digest.md`.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,9 +17,10 @@ use sinterfs_model::{Error, Kind, Limits, Result};
 use crate::disk::ChosenPartition;
 use crate::handle::OwnDigests;
 use crate::open_options::OpenOptions;
+use crate::place::{self, AttachedSignature};
 use crate::registry;
 use crate::trust::{Anchor, Trust};
-use crate::verify::signature;
+use crate::verify::signature::{self, Signed};
 
 /// A source, verified if requested, and the options of opening its image.
 pub(crate) struct TrustedSource {
@@ -95,7 +97,10 @@ pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Tr
             let signed = match (signature, found.signature, beside) {
                 (Some(file), _, _) => signature::read_file(file)?,
                 (None, Some(inside), _) => signature::of_image(&inside?)?,
-                (None, None, Some(file)) => signature::read_file(&file)?,
+                (None, None, Some(file)) => match attached(&source, trust, &options)? {
+                    Some(all) => one_of(&all, root, key)?,
+                    None => signature::read_file(&file)?,
+                },
                 (None, None, None) => return Err(Error::not_found(signature::NONE)),
             };
             Some(signed.verify(root, key)?)
@@ -155,9 +160,77 @@ impl Found {
                 signature: own.signature,
             });
         }
+        if let Anchor::Signature {
+            key,
+            signature: None,
+        } = &trust.anchor
+            && let Some(found) = Self::attached(source, trust, key, options)?
+        {
+            return Ok(found);
+        }
         let digests = digest_range(&**source, 0, source.len())?;
         let whose = "the image has no digests, and those of the whole file";
         Ok(of_file(digests, whose))
+    }
+}
+
+impl Found {
+    /// Finds digests in the registry that the image is in: those that the key has signed.
+    fn attached(
+        source: &Arc<dyn ReadAt>,
+        trust: &Trust,
+        key: &OsStr,
+        options: &OpenOptions,
+    ) -> Result<Option<Self>> {
+        let all = attached(source, trust, options)?.unwrap_or_default();
+        let mut refused = None;
+        for one in all {
+            let Some(stored) = one.digests else {
+                continue;
+            };
+            let digests = Digests::open(Bytes::from(stored));
+            let found = digests.and_then(|digests| {
+                signature::of_image(&one.signature)?.verify(digests.root(), key)?;
+                Ok(Self {
+                    digests,
+                    start: 0,
+                    in_image: false,
+                    whose: "the digests in the registry",
+                    signature: Some(Ok(Bytes::from(one.signature))),
+                })
+            });
+            match found {
+                Ok(found) => return Ok(Some(found)),
+                Err(error) => refused = Some(error),
+            }
+        }
+        refused.map_or(Ok(None), Err)
+    }
+}
+
+/// Reads the signatures that are attached to the image; `None` if it is in no registry.
+fn attached(
+    source: &Arc<dyn ReadAt>,
+    trust: &Trust,
+    options: &OpenOptions,
+) -> Result<Option<Vec<AttachedSignature>>> {
+    // of the smallest leaves, with the header of the digests
+    let longest = source.len() / 128 + 4096;
+    match &trust.image {
+        Some(image) => place::attached_signatures(image, longest, options),
+        None => Ok(None),
+    }
+}
+
+/// Chooses the signature of a root by a key; if there is none, the last one, whose error tells why.
+fn one_of(all: &[AttachedSignature], root: Root, key: &OsStr) -> Result<Signed> {
+    let is_good = |one: &&AttachedSignature| {
+        let signed = signature::of_image(&one.signature);
+        signed.is_ok_and(|signed| signed.verify(root, key).is_ok())
+    };
+    match all.iter().find(is_good).or(all.last()) {
+        Some(one) => signature::of_image(&one.signature),
+        None => Err(Error::not_found(signature::NONE)),
     }
 }
 
