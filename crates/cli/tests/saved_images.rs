@@ -251,6 +251,88 @@ fn images_are_chosen_by_tag_and_named_as_skopeo_does() {
 }
 
 #[test]
+fn an_image_becomes_a_container_image_and_one_again() {
+    let work = scratch();
+    let work = work.path();
+    shell(
+        work,
+        "mkdir -p t/d/e; echo a >t/d/f; ln t/d/f t/g; ln -s d/f t/l; chmod 4711 t/d/f; \
+         truncate -s 300000 t/sparse; echo end >>t/sparse; chmod 750 t/d; \
+         mkdir bad; : >bad/.wh.x; mkdir other; : >other/file",
+    );
+    let pack = |tree: &str, image: &str| {
+        let image = work.join(image);
+        support::build("dwarfs", &work.join(tree), &image, &["-l1"]);
+    };
+    pack("t", "t.dwarfs");
+    pack("bad", "bad.dwarfs");
+    let extract = |words: &[&str]| {
+        let mut extract = sinter();
+        let extract = extract
+            .current_dir(work)
+            .args(["extract", "--oci", "--json"]);
+        extract.args(words).output().unwrap()
+    };
+    let written = |words: &[&str]| -> String {
+        let output = extract(words);
+        assert!(output.status.success(), "{words:?}: {}", words_of(&output));
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["digest"].as_str().unwrap().to_owned()
+    };
+    let one = written(&["t.dwarfs", "-o", "layout:v1"]);
+    // neither threads nor the name of the tag count, the platform does
+    assert_eq!(written(&["t.dwarfs", "-o", "layout:v2", "-j1"]), one);
+    assert_eq!(written(&["t.dwarfs", "-o", "oci:second"]), one);
+    let mips = ["t.dwarfs", "-o", "layout:mips", "--platform=plan9/mips"];
+    assert_ne!(written(&mips), one);
+    for (words, expected) in [
+        (&["t.dwarfs", "-o", "layout:v1"][..], "--force"),
+        (&["bad.dwarfs", "-o", "new:v1"], ".wh."),
+        (&["t.dwarfs", "-o", "other:v1"], "something else"),
+        (
+            &["t.dwarfs", "-o", "new", "--platform=linux"],
+            "no platform",
+        ),
+        (&["t.dwarfs"], "-o DIR"),
+    ] {
+        let output = extract(words);
+        let said = words_of(&output);
+        assert!(
+            !output.status.success() && said.contains(expected),
+            "{words:?}: {said}"
+        );
+        assert!(!work.join("new").exists());
+    }
+    assert_eq!(written(&["t.dwarfs", "-o", "layout:v1", "--force"]), one);
+    for source in ["oci:layout:v1", "oci:second", "oci:layout:v2"] {
+        let _ = built(work, &[source], &[]);
+        let words = ["diff", "t.dwarfs", "x.dwarfs"].map(str::to_owned);
+        let output = sinter().current_dir(work).args(words).output().unwrap();
+        assert!(output.status.success(), "{source}: {output:?}");
+    }
+    let output = try_build(work, &["oci:layout"], &["--platform=plan9/386"]);
+    assert!(words_of(&output).contains("plan9/mips"), "{output:?}");
+    if !has("skopeo") {
+        return;
+    }
+    // which compares all digests
+    shell(
+        work,
+        "skopeo --insecure-policy copy -q oci:layout:v1 dir:copied; \
+         skopeo --override-os=plan9 --override-arch=mips inspect oci:layout:mips >told; \
+         grep -q '\"Os\": \"plan9\"' told",
+    );
+    let manifest = fs::read(work.join("copied/manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    let layer = manifest["layers"][0]["digest"].as_str().unwrap();
+    let layer = layer.strip_prefix("sha256:").unwrap();
+    shell(
+        work,
+        &format!("mkdir back; tar -C back -xpf copied/{layer}; diff -r --no-dereference t back"),
+    );
+}
+
+#[test]
 fn an_image_that_is_not_unpacked_is_told_of() {
     let work = scratch();
     let work = work.path();

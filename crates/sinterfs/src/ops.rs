@@ -5,12 +5,16 @@
 #[cfg(feature = "write")]
 mod archive;
 #[cfg(feature = "write")]
+mod container;
+#[cfg(feature = "write")]
 mod diff;
 #[cfg(feature = "write")]
 mod filtered_image;
 
 #[cfg(feature = "write")]
 pub use archive::{ArchiveRequest, archive};
+#[cfg(feature = "write")]
+pub use container::{ContainerReport, ContainerRequest, container};
 #[cfg(feature = "write")]
 pub use diff::diff;
 #[cfg(feature = "write")]

@@ -30,6 +30,8 @@ Examples:
       Write a tar archive to a pipe.
   sinter extract image.dwarfs --cpio -o out.cpio
       Write a cpio archive.
+  sinter extract image.dwarfs --oci -o layout:latest
+      Write a container image, for skopeo and podman.
   sinter extract image.dwarfs --mtree -o out.mtree
   mtree -p DIR -f out.mtree
       Write a manifest, and compare a directory with it.
@@ -169,6 +171,20 @@ pub struct ArchiveArgs {
     /// Write a list of files with their SHA-256 digests and attributes, for mtree(8) and bsdtar.
     #[arg(long, group = "archive")]
     mtree: bool,
+
+    /// Write a container image with one layer into an OCI layout, a directory, instead: -o DIR or
+    /// -o DIR:TAG. Other images there stay; --force replaces that of the tag.
+    #[arg(long, group = "archive")]
+    pub oci: bool,
+
+    /// The platform of the container image, os/architecture (default: that of this machine).
+    #[arg(
+        long,
+        value_name = "PLATFORM",
+        requires = "oci",
+        hide_short_help = true
+    )]
+    pub platform: Option<String>,
 
     /// The order of entries in an archive: path (that of the directory tree) or image (that of the
     /// file data in the image, directories last). Default: path, unless that would need more than

@@ -20,19 +20,7 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
     let request = ArchiveRequest {
         image: args.image.image.clone(),
         open: args.image.options(),
-        options: ArchiveOptions {
-            order: args.archive.order(),
-            paths: args.paths.clone(),
-            globs: args.glob.clone(),
-            strip: args.strip_components,
-            threads: args.jobs.threads(),
-            owner: !args.no_owner,
-            times: !args.no_times,
-            sparse: !args.no_sparse,
-            strict: args.archive.strict,
-            continue_on_error: !args.stop_on_error,
-            ..ArchiveOptions::of(format)
-        },
+        options: options(args, format),
         xattrs: args.filter.filter()?,
         destination: destination(args)?,
     };
@@ -51,6 +39,23 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
     }
     let complete = warnings == 0 && report.failed == 0;
     Ok(ExitCode::from(if complete { 0 } else { exit::PARTIAL }))
+}
+
+/// Returns the selection and its form.
+pub(super) fn options(args: &ExtractArgs, format: ArchiveFormat) -> ArchiveOptions {
+    ArchiveOptions {
+        order: args.archive.order(),
+        paths: args.paths.clone(),
+        globs: args.glob.clone(),
+        strip: args.strip_components,
+        threads: args.jobs.threads(),
+        owner: !args.no_owner,
+        times: !args.no_times,
+        sparse: !args.no_sparse,
+        strict: args.archive.strict,
+        continue_on_error: !args.stop_on_error,
+        ..ArchiveOptions::of(format)
+    }
 }
 
 fn destination(args: &ExtractArgs) -> Result<Destination> {
@@ -75,7 +80,7 @@ fn destination(args: &ExtractArgs) -> Result<Destination> {
     Ok(Destination::Stdout)
 }
 
-fn summary(report: &ArchiveReport, seconds: f64) -> String {
+pub(super) fn summary(report: &ArchiveReport, seconds: f64) -> String {
     let mut text = format!(
         "{}; {} in {seconds:.1} s",
         text::counts(&[
@@ -93,7 +98,7 @@ fn summary(report: &ArchiveReport, seconds: f64) -> String {
     text
 }
 
-fn as_json(report: &ArchiveReport, seconds: f64) -> serde_json::Value {
+pub(super) fn as_json(report: &ArchiveReport, seconds: f64) -> serde_json::Value {
     let loss = |loss: &sinterfs::build::Loss| json!({ "what": loss.what, "count": loss.count });
     json!({
         "directories": report.directories,

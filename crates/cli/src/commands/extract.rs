@@ -10,7 +10,7 @@ use sinterfs::ops::{
 };
 use sinterfs::{Error, OpenOptions, Result};
 
-use super::archive;
+use super::{archive, oci};
 use crate::args::extract::ExtractArgs;
 use crate::progress::Display;
 use crate::size::human;
@@ -18,6 +18,9 @@ use crate::{exit, messages, text};
 
 /// Unpacks.
 pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
+    if args.archive.oci {
+        return oci::run(args);
+    }
     let Some(output) = args
         .output
         .as_deref()

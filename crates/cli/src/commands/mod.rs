@@ -23,6 +23,7 @@ mod man;
 mod merge;
 mod mount;
 mod mounts;
+mod oci;
 mod parity;
 #[cfg(feature = "remote")]
 mod pull;

@@ -1,0 +1,89 @@
+//! `sinter extract --oci`: writes an image as a container image, in an OCI layout.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use sinterfs::ops::{ArchiveFormat, ArchiveOptions, ContainerRequest, container};
+use sinterfs::{Error, Result};
+
+use super::archive;
+use crate::args::extract::ExtractArgs;
+use crate::progress::Display;
+use crate::{exit, messages, text};
+
+/// Writes the container image and prints a summary.
+pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
+    let output = args.output.as_deref();
+    let output = output.ok_or_else(|| Error::invalid("--oci needs -o DIR or -o DIR:TAG"))?;
+    let (layout, tag) = place(output)?;
+    let request = ContainerRequest {
+        image: args.image.image.clone(),
+        open: args.image.options(),
+        options: ArchiveOptions {
+            // the specification of layers advises against sparse files
+            sparse: false,
+            ..archive::options(args, ArchiveFormat::Tar)
+        },
+        xattrs: args.filter.filter()?,
+        layout,
+        tag,
+        platform: args
+            .archive
+            .platform
+            .clone()
+            .unwrap_or_else(of_this_machine),
+        replace: args.force,
+    };
+    let display = Display::start(args.verbosity.show());
+    let report = container(&request, display.observer())?;
+    let seconds = display.observer().elapsed().as_secs_f64();
+    let warnings = display.observer().warnings();
+    drop(display);
+    if args.verbosity.json {
+        let mut shown = archive::as_json(&report.archive, seconds);
+        shown["digest"] = report.digest.into();
+        text::print(&format!("{shown:#}\n"))?;
+    } else {
+        text::losses("tar", &report.archive.losses);
+        if !args.verbosity.quiet {
+            messages::line(archive::summary(&report.archive, seconds));
+            messages::line(format_args!("image: {}", report.digest));
+        }
+    }
+    let complete = warnings == 0 && report.archive.failed == 0;
+    Ok(ExitCode::from(if complete { 0 } else { exit::PARTIAL }))
+}
+
+/// Splits `[oci:]DIR[:TAG]`; a directory that exists may have a colon in its name.
+fn place(output: &Path) -> Result<(PathBuf, Option<String>)> {
+    let bytes = output.as_os_str().as_bytes();
+    let bytes = bytes.strip_prefix(b"oci:").unwrap_or(bytes);
+    let path = |bytes| PathBuf::from(std::ffi::OsStr::from_bytes(bytes));
+    let colon = bytes.iter().position(|&byte| byte == b':');
+    let Some(colon) = colon.filter(|_| !path(bytes).exists()) else {
+        return Ok((path(bytes), None));
+    };
+    let (dir, tag) = bytes.split_at(colon);
+    let tag = std::str::from_utf8(&tag[1..])
+        .ok()
+        .filter(|tag| !tag.is_empty());
+    let tag = tag.ok_or_else(|| Error::invalid("the tag of -o DIR:TAG is empty or not UTF-8"))?;
+    if dir.is_empty() {
+        return Err(Error::invalid("the directory of -o DIR:TAG is missing"));
+    }
+    Ok((path(dir), Some(tag.to_owned())))
+}
+
+/// Returns the platform of this machine, as OCI names it.
+fn of_this_machine() -> String {
+    let architecture = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "x86" => "386",
+        "loongarch64" => "loong64",
+        "powerpc64" => "ppc64le",
+        other => other,
+    };
+    format!("linux/{architecture}")
+}

@@ -1,0 +1,239 @@
+//! Writing an image as a container image: an OCI layout with one layer, an uncompressed tar.
+//!
+//! Enters an image; leaves `oci-layout`, `index.json` and blobs in a directory, which may hold
+//! other images already. Spec: OCI image-spec 1.1, "Image Layout", "Image Index", "Image Manifest",
+//! "Image Configuration", "Filesystem Layer". **Invariant:** layer, configuration and manifest
+//! depend on the image and the options alone; the index is replaced last and as a whole, so that no
+//! index names a blob that is not there.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use sinterfs_block::checksum::{sha256, sha256_of};
+use sinterfs_model::{Error, Observer, Result, Setting};
+use sinterfs_ops::{ArchiveOptions, ArchiveReport, Visit, WalkStep, walk};
+use sinterfs_pipeline::source::XattrFilter;
+
+use crate::open::open_with;
+use crate::open_options::OpenOptions;
+use crate::ops::archive::{ArchiveRequest, archive};
+use crate::write::new_file::write_new;
+use crate::write::request::Destination;
+
+/// The most bytes of an index that is there.
+const LONGEST: u64 = 16 << 20;
+
+/// The beginning of names that remove a file of the layers below.
+const WHITEOUT: &[u8] = b".wh.";
+
+/// The name of a tag in an index.
+const TAG: &str = "org.opencontainers.image.ref.name";
+
+/// Everything that can be asked of a container image.
+#[derive(Debug, Clone)]
+pub struct ContainerRequest {
+    /// The image file.
+    pub image: PathBuf,
+    /// How it is opened.
+    pub open: OpenOptions,
+    /// What of it is taken; the format is tar.
+    pub options: ArchiveOptions,
+    /// Which extended attributes stay.
+    pub xattrs: XattrFilter,
+    /// The directory of the layout; it is made if it is missing.
+    pub layout: PathBuf,
+    /// The tag of the container image.
+    pub tag: Option<String>,
+    /// Its platform, `os/architecture[/variant]`.
+    pub platform: String,
+    /// Replaces an image of this tag.
+    pub replace: bool,
+}
+
+/// What was written.
+#[derive(Debug)]
+pub struct ContainerReport {
+    /// About the layer.
+    pub archive: ArchiveReport,
+    /// The digest of the manifest, `sha256:...`.
+    pub digest: String,
+}
+
+/// Writes a container image. `Unsupported` for names that a layer cannot have.
+pub fn container(request: &ContainerRequest, observer: &dyn Observer) -> Result<ContainerReport> {
+    let platform = platform(&request.platform)?;
+    let layout = OciLayout::of(&request.layout)?;
+    let others = layout.others(request)?;
+    no_whiteouts(&request.image, &request.open)?;
+    let failed = |path: &Path, error| Error::io("cannot create the directory", error).path(path);
+    std::fs::create_dir_all(&layout.blobs).map_err(|error| failed(&layout.blobs, error))?;
+
+    let unnamed = layout.blobs.join(".layer");
+    let report = archive(
+        &ArchiveRequest {
+            image: request.image.clone(),
+            open: request.open.clone(),
+            options: request.options.clone(),
+            xattrs: request.xattrs.clone(),
+            destination: Destination::File {
+                path: unnamed.clone(),
+                replace: true,
+            },
+        },
+        observer,
+    )?;
+    let (digest, size) = digest_of(&unnamed)?;
+    let named = layout.blobs.join(&digest);
+    std::fs::rename(&unnamed, &named)
+        .map_err(|error| Error::io("cannot name the layer", error).path(&named))?;
+    let layer = json!({
+        "mediaType": "application/vnd.oci.image.layer.v1.tar",
+        "digest": format!("sha256:{digest}"),
+        "size": size,
+    });
+    let mut config = platform.clone();
+    config["config"] = json!({});
+    config["rootfs"] = json!({ "type": "layers", "diff_ids": [layer["digest"]] });
+    let config = layout.add("application/vnd.oci.image.config.v1+json", &config)?;
+    let manifest = json!({
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "config": config,
+        "layers": [layer],
+    });
+    let mut image = layout.add("application/vnd.oci.image.manifest.v1+json", &manifest)?;
+    image["platform"] = platform;
+    if let Some(tag) = &request.tag {
+        image["annotations"] = json!({ TAG: tag });
+    }
+    let digest = image["digest"].as_str().unwrap_or_default().to_owned();
+    layout.name(others, image)?;
+    Ok(ContainerReport {
+        archive: report,
+        digest,
+    })
+}
+
+/// Parses a platform to the fields of a configuration.
+fn platform(text: &str) -> Result<Value> {
+    let parts: Vec<&str> = text.split('/').collect();
+    match parts[..] {
+        _ if parts.iter().any(|part| part.is_empty()) => {}
+        [os, architecture] => return Ok(json!({ "os": os, "architecture": architecture })),
+        [os, architecture, variant] => {
+            let fields = json!({ "os": os, "architecture": architecture, "variant": variant });
+            return Ok(fields);
+        }
+        _ => {}
+    }
+    let what = format!("`{text}` is no platform: expected os/architecture[/variant]");
+    Err(Error::invalid(what))
+}
+
+/// Fails for names that would remove files where the layer is unpacked.
+fn no_whiteouts(image: &Path, open: &OpenOptions) -> Result<()> {
+    let opened = open_with(image, open)?;
+    let image = opened.raw();
+    walk(&**image, image.info().root, &mut |visit| {
+        match visit {
+            Visit::Enter(entry) if entry.name.starts_with(WHITEOUT) => {
+                let what = "names that begin with .wh. remove files in a layer";
+                let path = String::from_utf8_lossy(entry.path);
+                return Err(Error::unsupported(what).path(&*path));
+            }
+            Visit::Broken(_, error) => return Err(error),
+            _ => {}
+        }
+        Ok(WalkStep::On)
+    })
+}
+
+/// Returns the SHA-256 of a file in hexadecimal, and its length.
+fn digest_of(path: &Path) -> Result<(String, u64)> {
+    let failed = |error| Error::io("cannot read", error).path(path);
+    let file = File::open(path).map_err(failed)?;
+    let (digest, len) = sha256_of(file).map_err(failed)?;
+    Ok((sinterfs_block::verity::hex(&digest), len))
+}
+
+/// A directory with a layout, or what becomes one.
+struct OciLayout<'a> {
+    dir: &'a Path,
+    blobs: PathBuf,
+    mark: PathBuf,
+    index: PathBuf,
+}
+
+impl<'a> OciLayout<'a> {
+    /// Fails for a directory that holds something else.
+    fn of(dir: &'a Path) -> Result<Self> {
+        let layout = Self {
+            dir,
+            blobs: dir.join("blobs/sha256"),
+            mark: dir.join("oci-layout"),
+            index: dir.join("index.json"),
+        };
+        let is_used = std::fs::read_dir(dir).is_ok_and(|mut names| names.next().is_some());
+        if is_used && !layout.mark.is_file() && !layout.blobs.is_dir() {
+            let what = "the directory holds something else than an OCI layout";
+            return Err(Error::invalid(what).path(dir));
+        }
+        Ok(layout)
+    }
+
+    /// Returns the images of the layout that stay beside the new one.
+    fn others(&self, request: &ContainerRequest) -> Result<Vec<Value>> {
+        if !self.index.exists() {
+            return Ok(Vec::new());
+        }
+        let failed = |error| Error::io("cannot read", error).path(&self.index);
+        let wrong = || Error::corrupt("no index of OCI").path(&self.index);
+        if std::fs::metadata(&self.index).map_err(failed)?.len() > LONGEST {
+            return Err(Error::limit("the index is too long").path(&self.index));
+        }
+        let bytes = std::fs::read(&self.index).map_err(failed)?;
+        let mut index: Value = serde_json::from_slice(&bytes).map_err(|_| wrong())?;
+        let images = index.get_mut("manifests").map(Value::take);
+        let Some(Value::Array(mut images)) = images else {
+            return Err(wrong());
+        };
+        let before = images.len();
+        images.retain(|image| {
+            let tag = image.pointer("/annotations").and_then(|all| all.get(TAG));
+            tag.and_then(Value::as_str) != request.tag.as_deref()
+        });
+        if images.len() < before && !request.replace {
+            let which = request.tag.as_deref().unwrap_or("without a tag");
+            let option = Setting::Replace;
+            let what = format!("the layout has an image {which} already; {option} replaces it");
+            return Err(Error::invalid(what).about([option]).path(self.dir));
+        }
+        Ok(images)
+    }
+
+    /// Writes a document as a blob, and returns its descriptor.
+    fn add(&self, media: &str, document: &Value) -> Result<Value> {
+        let bytes = document.to_string().into_bytes();
+        let digest = sinterfs_block::verity::hex(&sha256(&bytes));
+        write_new(&self.blobs.join(&digest), true, &bytes)?;
+        Ok(json!({
+            "mediaType": media,
+            "digest": format!("sha256:{digest}"),
+            "size": bytes.len(),
+        }))
+    }
+
+    /// Names the images of the layout.
+    fn name(&self, mut images: Vec<Value>, image: Value) -> Result<()> {
+        images.push(image);
+        let mark = json!({ "imageLayoutVersion": "1.0.0" });
+        write_new(&self.mark, true, mark.to_string().as_bytes())?;
+        let index = json!({
+            "schemaVersion": 2,
+            "mediaType": "application/vnd.oci.image.index.v1+json",
+            "manifests": images,
+        });
+        write_new(&self.index, true, index.to_string().as_bytes())
+    }
+}
