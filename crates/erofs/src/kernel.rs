@@ -1,7 +1,7 @@
 //! Versions of Linux, and from which one on each part of the format is read.
 //!
-//! In: features and algorithms. Out: versions. **Invariant:** what is told of a version holds for
-//! all newer ones. Source: the release notes of EROFS, `docs/formats/erofs.md`, "Kernels".
+//! In: features and algorithms. Out: versions. **Invariant:** what a version reads, all newer ones
+//! read. Source: the release notes of EROFS, `docs/formats/erofs.md`, "Target kernels".
 
 use std::str::FromStr;
 

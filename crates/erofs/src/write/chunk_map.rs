@@ -1,8 +1,8 @@
 //! Maps of chunks: ranges of one size, each anywhere in the image or a hole.
 //!
 //! In: the stored ranges of a file. Out: what follows its inode. **Invariant:** chunks are as long
-//! as they can be, so that the map is as short as possible. Format: `docs/formats/erofs.md`, "Where
-//! content is".
+//! as they can be, so that the map is as short as possible. Format: `docs/formats/erofs.md`,
+//! "Chunks".
 
 use sinterfs_model::{Error, Result, Setting};
 use zerocopy::IntoBytes;

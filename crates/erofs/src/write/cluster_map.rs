@@ -3,7 +3,7 @@
 //!
 //! In: the pclusters of a file in order. Out: what follows its inode: compact indexes where these
 //! can express the map, else full ones. **Invariant:** no two pclusters begin in one lcluster.
-//! Format: `docs/formats/erofs.md`, "Where content is", "Clusters".
+//! Format: `docs/formats/erofs.md`, "Filling a pcluster".
 
 use sinterfs_model::{Error, Result};
 use zerocopy::IntoBytes;

@@ -1,7 +1,7 @@
 //! Maps of extents: where content is stored from any byte on, since Linux 6.15.
 //!
 //! In: the extents of a file. Out: what follows its inode. **Invariant:** records are in the order
-//! of the file. Format: `docs/formats/erofs.md`, "Where content is".
+//! of the file. Format: `docs/formats/erofs.md`, "Extents".
 
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromZeros, IntoBytes};

@@ -2,7 +2,7 @@
 //!
 //! In: the names as they will be stored. Out: the prefixes, and the table for readers.
 //! **Invariant:** the choice depends on the names alone. Format: `docs/formats/erofs.md`,
-//! "Attributes".
+//! "Attribute names".
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 //!
 //! In: the attribute sets of the tree. Out: the shared attributes, and for each set what follows
 //! its inodes. **Invariant:** the bytes follow the order of nodes, not that in which sets were
-//! found. Format: `docs/formats/erofs.md`, "Attributes".
+//! found. Format: `docs/formats/erofs.md`, "Extended attributes".
 
 use std::collections::HashMap;
 
