@@ -1,8 +1,11 @@
 //! `features`: the library with each of its Cargo features alone, and codecs that are left out.
 //!
-//! **Invariant:** no choice of features warns: what cargo prints is a failure.
+//! **Invariant:** no choice of features warns: what cargo prints is a failure. The library's README
+//! has the number of crates that a program gets with it.
 
-use xtask::run::{Outcome, cargo, cargo_with, output};
+use std::collections::BTreeSet;
+
+use xtask::run::{Outcome, cargo, cargo_with, output, root};
 
 /// Features of `sinterfs` that are checked alone, besides none, and those that meet in the code.
 const LIBRARY: &[&str] = &[
@@ -21,8 +24,23 @@ const CODECS: &[&str] = &[
     "", "brotli", "deflate", "lz4", "lzma", "lzo", "streams", "zstd",
 ];
 
+/// Choices of features whose crates the library's README counts: how its rows begin, and the
+/// arguments for cargo.
+const COUNTED: [(&str, &[&str]); 3] = [
+    ("| everything but `remote`", &[]),
+    (
+        "| a reader with every codec",
+        &["--no-default-features", "--features=codecs"],
+    ),
+    (
+        "| a reader with zstd alone",
+        &["--no-default-features", "--features=zstd"],
+    ),
+];
+
 /// Checks each choice, and what a build without codecs says of their blocks.
 pub fn features() -> Outcome {
+    counts()?;
     for (package, choices) in [("sinterfs-block", CODECS), ("sinterfs", LIBRARY)] {
         for features in choices {
             check(package, features)?;
@@ -34,6 +52,34 @@ pub fn features() -> Outcome {
         &["test", "--quiet", "--package", "sinterfs-block"],
         &["--no-default-features", "--test", "missing_codecs"].map(str::to_owned),
     )
+}
+
+/// Compares the numbers of crates in the library's README with those that cargo resolves.
+fn counts() -> Outcome {
+    println!("== the library's dependencies, counted");
+    let readme = root().join("crates/sinterfs/README.md");
+    let text = std::fs::read_to_string(readme).map_err(|e| format!("README.md: {e}"))?;
+    for (row, choice) in COUNTED {
+        let mut command = cargo();
+        command.args(["tree", "--package", "sinterfs", "--edges", "normal"]);
+        command.args(["--prefix", "none", "--target", "x86_64-unknown-linux-gnu"]);
+        let tree = output(command.args(choice))?;
+        let crates: BTreeSet<&str> = tree
+            .lines()
+            .map(|line| line.trim_end_matches(" (*)"))
+            .filter(|line| !line.is_empty())
+            .collect();
+        let line = text.lines().find(|line| line.starts_with(row));
+        let cell = line.and_then(|line| line.split('|').nth(2));
+        let stated = cell.and_then(|cell| cell.trim().parse().ok());
+        if stated != Some(crates.len()) {
+            return Err(format!(
+                "crates/sinterfs/README.md, `{row}`: {stated:?}, but cargo resolves {}",
+                crates.len()
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that the program without `remote` links nothing of the network, and with it no
