@@ -1,8 +1,10 @@
-//! Rules of a file as a whole: how it opens, its length, its lines, its name, `unsafe`.
+//! Rules of a file as a whole: how it opens, its length, its lines, its name, `unsafe`; and the
+//! length of lines in documents and settings.
 
 use std::path::Path;
 
 use super::source::{SourceFile, is_test};
+use super::workspace;
 
 /// Folder and file names that do not say what is inside.
 const EMPTY_NAMES: &[&str] = &[
@@ -25,6 +27,9 @@ const OUTPUT_FOLDERS: &[&str] = &[
 const MAX_LINES: usize = 500;
 
 const MAX_COLUMNS: usize = 100;
+
+/// Documents and settings whose lines are bounded as those of code are, as git's patterns.
+const TEXTS: &[&str] = &["*.md", "*.toml", "*.py", "*.pyi", ".ci/run", "x"];
 
 /// Checks one file; `unsafe_files` may allow `unsafe_code`.
 pub fn file(file: &SourceFile, unsafe_files: &[&str]) -> Vec<String> {
@@ -97,10 +102,42 @@ pub fn columns(files: &[SourceFile], allowed: &[(&str, usize)]) -> Vec<String> {
     broken
 }
 
+/// Checks the lengths of lines in documents and settings. Rows of tables may be longer, and so may
+/// lines with an address.
+pub fn text_columns(root: &Path) -> Result<Vec<String>, String> {
+    let mut broken = Vec::new();
+    for pattern in TEXTS {
+        for path in workspace::files(root, pattern)?.lines() {
+            let full = root.join(path);
+            if full.exists() {
+                let text = std::fs::read_to_string(full).map_err(|e| format!("{path}: {e}"))?;
+                broken.extend(long_lines(path, &text));
+            }
+        }
+    }
+    Ok(broken)
+}
+
+fn long_lines(path: &str, text: &str) -> Vec<String> {
+    let may_be_long = |line: &str| line.trim_start().starts_with('|') || line.contains("://");
+    let lines = text.lines().zip(1..);
+    let long = lines.filter(|(line, _)| line.chars().count() > MAX_COLUMNS && !may_be_long(line));
+    long.map(|(_, number)| format!("{path}:{number}: longer than {MAX_COLUMNS} columns"))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::source::tests::files;
+
+    #[test]
+    fn long_lines_of_documents() {
+        let a = "a ".repeat(51);
+        let text = format!("{}\n{a}\n| {a} |\n{a} https://b\n", "ä".repeat(100));
+        let broken = long_lines("docs/a.md", &text);
+        assert_eq!(broken, ["docs/a.md:2: longer than 100 columns"]);
+    }
 
     #[test]
     fn each_rule_finds_its_sample() {

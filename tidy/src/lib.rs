@@ -27,6 +27,7 @@ pub fn tidy(root: &Path) -> Result<(), String> {
     }
     broken.extend(words::verbs(&files));
     broken.extend(files::columns(&files, lists::LONG_LINES));
+    broken.extend(files::text_columns(root)?);
     broken.extend(names::names(&files, lists::SHARED_NAMES));
     broken.extend(circles::circles(&files, lists::CIRCLES));
     broken.extend(lints::lints(&files, lists::LINTED));

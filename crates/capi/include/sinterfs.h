@@ -3,10 +3,10 @@
  * Made by cbindgen from crates/capi; changes are made there.
  *
  * An image, and a file of one, may be used by many threads at once; a list and options by one
- * thread at a time. Handles are closed once, after the last call with them has returned; a file or a list
- * may outlive its image. Functions that fail return NULL or -1, and then sinterfs_last_errno() and
- * sinterfs_last_message() tell why, for the thread that called. Paths count from the root of the
- * image, with or without a leading slash, and never lead out of it.
+ * thread at a time. Handles are closed once, after the last call with them has returned; a file or
+ * a list may outlive its image. Functions that fail return NULL or -1; sinterfs_last_errno() and
+ * sinterfs_last_message() then return the reason, for the thread that called. Paths count from the
+ * root of the image, with or without a leading slash, and never lead out of it.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */

@@ -172,7 +172,9 @@ class Image:
         if isinstance(getattr(source, "raw", source), io.FileIO):
             name = getattr(source, "name", "")
             known = isinstance(name, str) and os.path.exists(name)  # noqa: PTH110
-            where = os.path.abspath(name) if known else f"descriptor {source.fileno()}"  # noqa: PTH100
+            where = f"descriptor {source.fileno()}"
+            if known:
+                where = os.path.abspath(name)  # noqa: PTH100
             made = raw.open_descriptor(source.fileno(), where, *values)
             return cls(made, where if known else source, options)
         if not (hasattr(source, "seek") and hasattr(source, "read")):
