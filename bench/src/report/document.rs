@@ -23,14 +23,16 @@ pub const DATA: &str = "benchmarks/results.jsonl";
 const NOTES: &str = "benchmarks/notes.json";
 
 const HEAD: &str = "# Benchmarks\n\n\
-What `sinter` and other tools take for the same data, and which of our claims the figures\n\
-support. `cargo xtask bench --write` writes this page from docs/benchmarks (CONTRIBUTING.md,\n\
-\"Measuring\"). Compare only commands that ran in turn on one machine; differences of time below some\n\
-10 % mean little, sizes are exact.\n";
+What `sinter` and other tools need for the same data, and which claims of ours the figures support.\n\
+`cargo xtask bench render --write` writes this page from docs/benchmarks (CONTRIBUTING.md,\n\
+\"Measuring\"). Compare only commands that ran in turn on one machine; differences of time below\n\
+10 % or so mean little, sizes are exact.\n";
 
 /// Measurements that no suite takes: ratios of builds, and tables with their conditions.
 #[derive(Debug, Default)]
 pub struct Notes {
+    /// The table that README has, too.
+    summary: Option<NoteTable>,
     ratios: Vec<Ratio>,
     /// Conditions of the ratios.
     conditions: String,
@@ -86,6 +88,7 @@ impl Notes {
             })
         };
         Some(Self {
+            summary: Some(table(&value["summary"])?),
             ratios: value["ratios"]
                 .as_array()?
                 .iter()
@@ -109,9 +112,13 @@ fn strings(value: &Value) -> Option<Vec<String>> {
 /// Returns the report of all cells.
 pub fn report(cells: &[Cell], notes: &Notes) -> Report {
     let mut report = Report {
-        text: about(cells),
+        text: notes
+            .summary
+            .as_ref()
+            .map_or(String::new(), NoteTable::show),
         plots: Vec::new(),
     };
+    report.text += &about(cells);
     let claims = claims::claims(cells, &notes.ratios);
     if !claims.is_empty() {
         let conditions = if notes.ratios.is_empty() {
@@ -129,13 +136,25 @@ pub fn report(cells: &[Cell], notes: &Notes) -> Report {
         report.set(&SetCells::of(cells, set), &last_input(cells, set));
     }
     for note in &notes.tables {
-        let header: Vec<&str> = note.header.iter().map(String::as_str).collect();
-        report.text += &format!("\n## {}\n\n{}\n", note.title, wrapped(&note.text));
-        if !note.rows.is_empty() {
-            report.text += &format!("\n{}", table(&header, &note.rows));
-        }
+        report.text += &note.show();
     }
     report
+}
+
+impl NoteTable {
+    fn show(&self) -> String {
+        let text = format!("\n## {}\n\n{}\n", self.title, wrapped(&self.text));
+        if self.rows.is_empty() {
+            text
+        } else {
+            format!("{text}\n{}", self.rows_alone())
+        }
+    }
+
+    fn rows_alone(&self) -> String {
+        let header: Vec<&str> = self.header.iter().map(String::as_str).collect();
+        table(&header, &self.rows)
+    }
 }
 
 /// Describes the input of a set; nothing for one that has only been measured in parts.
@@ -313,6 +332,18 @@ mod tests {
         assert_eq!(
             text(&[one.clone(), one, two]),
             "Single runs or medians of up to 2"
+        );
+    }
+
+    #[test]
+    fn readme_has_the_summary() {
+        let root = crate::workspace::root();
+        let summary = notes(&root.join("docs")).unwrap().summary.unwrap();
+        let readme = fs::read_to_string(root.join("README.md")).unwrap();
+        let rows = summary.rows_alone();
+        assert!(
+            readme.contains(&rows),
+            "README.md lacks this table:\n{rows}"
         );
     }
 

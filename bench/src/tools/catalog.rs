@@ -63,7 +63,7 @@ impl Tool {
 mod tests {
     use super::*;
     use crate::tools::command::fill;
-    use crate::tools::ours::{DEFAULT_LEVEL, STRONGEST_LEVEL};
+    use crate::tools::ours::{ARCHIVE, DEFAULT_LEVEL, STRONGEST_LEVEL};
 
     #[test]
     fn command_lines_have_known_places_only() {
@@ -79,7 +79,7 @@ mod tests {
             assert_eq!(builds, !tool.variants.is_empty());
             assert!(builds || tool.mount.contains("{mountpoint}"));
         }
-        for level in [DEFAULT_LEVEL, STRONGEST_LEVEL] {
+        for level in [DEFAULT_LEVEL, ARCHIVE, STRONGEST_LEVEL] {
             let sinter = named(SINTER).unwrap();
             assert!(sinter.variants.iter().any(|variant| variant.label == level));
         }
@@ -92,9 +92,10 @@ mod tests {
             variants.iter().map(|variant| variant.label).collect()
         };
         let mut options = BenchOptions::default();
-        assert_eq!(labels("sinter", &options, "a", true).len(), 10);
+        assert_eq!(labels("sinter", &options, "a", true).len(), 11);
+        let ours = ["1", "3", "5", "7", ARCHIVE, "9"];
+        assert_eq!(labels("sinter", &options, "a", false), ours);
         let odd = ["1", "3", "5", "7", "9"];
-        assert_eq!(labels("sinter", &options, "a", false), odd);
         assert_eq!(labels("mkdwarfs", &options, "a", true), odd);
         options.levels = Some(vec![7]);
         assert_eq!(labels("mkdwarfs", &options, "a", true), ["7"]);

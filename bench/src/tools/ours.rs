@@ -11,6 +11,9 @@ pub const SINTER_SQUASHFS: &str = "sinter-squashfs";
 /// The default level of `sinter build`.
 pub const DEFAULT_LEVEL: &str = "7";
 
+/// The profile of small images that are seldom read; also what its variant is called.
+pub const ARCHIVE: &str = "--for archive";
+
 /// The level of the smallest images.
 pub const STRONGEST_LEVEL: &str = "9";
 
@@ -32,6 +35,7 @@ pub const OURS: &[Tool] = &[
             level(5, "5", "-l5"),
             level(6, "6", "-l6"),
             level(7, "7", "-l7"),
+            level(7, ARCHIVE, ARCHIVE),
             level(8, "8", "-l8"),
             level(9, "9", "-l9"),
         ],
