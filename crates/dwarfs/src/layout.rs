@@ -3,7 +3,7 @@
 //! In: bytes of an image. Out: typed headers, read and written without copies.
 //!
 //! **Invariant:** only layout: values are not validated here.
-//! Format: `docs/formats/dwarfs.md`, "FILE STRUCTURE" of upstream's dwarfs-format(5).
+//! Format: `docs/formats/dwarfs.md`, "Sections"; upstream's dwarfs-format(5), "FILE STRUCTURE".
 
 pub mod metadata;
 pub mod metadata_copy;

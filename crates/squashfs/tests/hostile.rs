@@ -90,7 +90,7 @@ fn read_file(image: &dyn Image, ino: Ino, size: u64) {
     assert!(told.is_err() || budget == 0 || covered == size || image.inode(ino).is_err());
 }
 
-/// Reads an image in every way; tells whether it could be opened.
+/// Reads an image in every way; returns whether it could be opened.
 fn endure(bytes: Vec<u8>, what: &str) -> bool {
     let start = Instant::now();
     let source = Arc::new(MemorySource(bytes));

@@ -3,7 +3,7 @@
 //! In: the columns of `chunks`. Out: what a chunk refers to.
 //!
 //! **Invariant:** decodes any numbers; whether they fit the blocks is checked by `validate`.
-//! Spec: `docs/formats/dwarfs.md`, "Chunks".
+//! Spec: `docs/formats/dwarfs.md`, "Metadata".
 
 use super::metadata::Metadata;
 use crate::layout::metadata::chunk::OFFSET_IS_LARGE_HOLE;

@@ -340,7 +340,7 @@ impl Maker {
         (if long { 8 } else { 1 }, fields, index)
     }
 
-    /// Adds a table in metadata blocks and the positions of these; tells where the positions are.
+    /// Adds a table in metadata blocks and the positions of these; returns where the positions are.
     fn table(&mut self, rows: &[u8], width: u32) -> u64 {
         let mut stream = Stream::new(self.kind);
         stream.add(rows);
