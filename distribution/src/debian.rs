@@ -23,7 +23,7 @@ read-only file system images: DwarFS, SquashFS, EROFS, composefs
  processors, and equal input makes equal images. Root mounts images through
  the kernel, others by FUSE.";
 
-/// What dpkg is told of a package.
+/// What the control file states of a package.
 pub struct Package<'a> {
     /// Its name.
     pub name: &'a str,

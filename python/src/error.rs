@@ -28,7 +28,7 @@ pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
     made
 }
 
-/// Makes an exception of a kind that only a number tells.
+/// Makes an exception of a kind that only a number states.
 pub fn with_number(py: Python<'_>, number: Errno, message: &str, path: Option<OsString>) -> PyErr {
     make(py, "system", number.raw_os_error(), message, path)
 }

@@ -169,7 +169,7 @@ pub fn observed<T: Send + 'static>(
     }
 }
 
-/// What the callback was told last.
+/// What the callback got last.
 #[derive(Default)]
 struct Shown(BTreeMap<Stage, (Tally, Tally)>);
 

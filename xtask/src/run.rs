@@ -51,7 +51,7 @@ pub fn output(command: &mut Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Builds the release `sinter` and tells where it is.
+/// Builds the release `sinter` and returns its path.
 pub fn sinter() -> Result<PathBuf, String> {
     cargo_with(
         "build sinter",

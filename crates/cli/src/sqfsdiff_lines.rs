@@ -31,7 +31,7 @@ pub fn print(report: &DiffReport) -> Result<()> {
 }
 
 /// Returns the changes without those below a directory that is a file of another type on the other
-/// side, of which nothing more is told.
+/// side, of which nothing more is printed.
 fn told(report: &DiffReport) -> Vec<&Change> {
     let changes = report.changes.iter();
     let retyped: HashSet<&[u8]> = changes

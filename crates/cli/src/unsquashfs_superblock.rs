@@ -1,6 +1,6 @@
 //! The superblock of a SquashFS image as `unsquashfs -s` prints it, for scripts that read it.
 //!
-//! Enters what `sinter info` tells of an image; leaves lines, or nothing for other formats and
+//! Enters what `sinter info` reports of an image; leaves lines, or nothing for other formats and
 //! versions before 4. Facts: the output of Debian's unsquashfs 4.5.1, with which a test compares
 //! each byte; the time is in UTC.
 

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 /// The text.
 pub static LONG: LazyLock<String> = LazyLock::new(long);
 
-/// Returns the version, the commit if the build was told, the formats and their codecs.
+/// Returns the version, the commit if the build knows it, the formats and their codecs.
 fn long() -> String {
     let mut text = env!("CARGO_PKG_VERSION").to_owned();
     if let Some(commit) = option_env!("SINTER_COMMIT") {

@@ -219,7 +219,7 @@ fn marks_are_files_where_nobody_asks() {
         names(built(work, &["b", "a"], &[])),
         [".wh..wh..opq", ".wh.x", "below", "x"]
     );
-    // a directory that no member tells of says nothing of the one below
+    // a directory without a member of its own leaves the one below as it is
     shell(
         work,
         "mkdir -m 700 b/d; : >b/d/y; touch -d 2001-02-03 b/d; mkdir e e/d; : >e/d/x; tar -C e -cf e.tar d/x",

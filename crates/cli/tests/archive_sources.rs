@@ -171,7 +171,7 @@ fn every_dialect_of_gnu_tar() {
         format!("--format=posix --sparse --sparse-version=1.0 {all}"),
         "--format=posix --hard-dereference --pax-option=globexthdr.name=g,comment=words".to_owned(),
     ] {
-        // the old forms have no room for some names and numbers: what is told, and left out
+        // the old forms have no room for some names and numbers: these are reported and left out
         shell(
             work.path(),
             &format!("tar -C tree -cf x.tar {flags} . 2>said || grep -q . said"),

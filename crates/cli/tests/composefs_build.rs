@@ -50,7 +50,7 @@ fn build(words: &[&str], source: &Path, image: &Path) {
     run(words.chain(paths));
 }
 
-/// Lists the objects of a store, with what tells whether one was touched.
+/// Lists the objects of a store, with what shows whether one was touched.
 fn objects(store: &Path) -> BTreeMap<String, (u64, u64, i64)> {
     let mut found = BTreeMap::new();
     for dir in fs::read_dir(store).unwrap() {

@@ -1,4 +1,4 @@
-//! `sinter convert`: the new image holds what the old one does, and what it can't is told.
+//! `sinter convert`: the new image holds what the old one does, and what it can't is reported.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -187,7 +187,7 @@ fn ends_that_a_fragment_has_are_not_stored_again() {
     let path = |name: &str| work.path().join(name);
     let (source, image, extracted) = (path("tree"), path("image.erofs"), path("extracted"));
     fs::create_dir(&source).unwrap();
-    // what no codec makes shorter, so that its length tells how often it is stored
+    // what no codec makes shorter, so that the image's length shows how often it is stored
     let end = noise(1, 14_000);
     for n in 0..40 {
         let own = noise(100 + n as u64, n * 97 % 2000);

@@ -225,7 +225,7 @@ fn an_output_is_the_old_one_or_the_new_one() {
         let faults = sweep(dir, args, |what, output| {
             let now = fs::read(&out).unwrap();
             assert!(now == new || !output.status.success(), "no error: {what}");
-            // a file that cannot be read is left out, which is told: the exit code is 1
+            // a file that cannot be read is left out and reported: the exit code is 1
             let is_partial = output.status.code() == Some(1) && !output.stderr.is_empty();
             if now == new || is_partial {
                 fs::write(&out, "old").unwrap();

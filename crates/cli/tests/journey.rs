@@ -1,5 +1,5 @@
 //! A tree goes through every format and an archive, and comes back as it was but for what one of
-//! them cannot keep; that is told, counted, and with `--strict` an error.
+//! them cannot keep; that is reported, counted, and with `--strict` an error.
 
 mod support;
 

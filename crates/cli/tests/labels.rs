@@ -1,4 +1,4 @@
-//! SELinux labels by file contexts: those that libselinux' own matchpathcon tells for each file,
+//! SELinux labels by file contexts: those that libselinux' own matchpathcon prints for each file,
 //! and those that mkfs.erofs gives.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
@@ -150,7 +150,7 @@ fn built(work: &Path, image: &str, more: &[&str]) {
     assert!(output.status.success(), "{}", words_of(&output));
 }
 
-/// What matchpathcon tells of a path of a type; the type is that of mode bits in its words.
+/// What matchpathcon prints for a path of a type; the type is that of mode bits in its words.
 fn told(work: &Path, path: &str, kind: &str) -> Option<String> {
     let mut judge = Command::new("matchpathcon");
     let judge = judge

@@ -92,7 +92,7 @@ fn lists_of_bsdtar_are_what_bsdtar_reads_of_them() {
         );
         same(&work.join("theirs"), &ours, options);
     }
-    // sums that are not compared are told, and an error where nothing may be lost
+    // sums that are not compared are reported, and an error where nothing may be lost
     let output = try_build(
         work,
         "list",
@@ -105,7 +105,7 @@ fn lists_of_bsdtar_are_what_bsdtar_reads_of_them() {
         "{}",
         words_of(&output)
     );
-    // numbers of inodes tell hard links
+    // inode numbers show hard links
     shell(
         &work.join("tree"),
         "ln d/f d/hard; bsdtar --format=mtree --options=all -cf ../list .",

@@ -479,7 +479,7 @@ fn audio_is_recompressed_with_a_codec_of_its_own() {
         size(&small),
         size(&fast)
     );
-    // content that is cut anew is told apart anew
+    // content that is cut anew is classified anew
     let flags = [
         "-b",
         "64k",
@@ -553,7 +553,7 @@ fn upstream_reads_and_recompresses_what_we_write() {
         );
         same(&tree, &out);
         if index == 2 {
-            // thousands of blocks tell nothing more
+            // thousands of blocks prove nothing more
             continue;
         }
         let again = work.path().join("again.dwarfs");

@@ -74,7 +74,7 @@ fn images_and_directories_give_the_same_image() {
         report["duplicate_files"].as_u64().unwrap() > 100,
         "{report}"
     );
-    // holes as fine as the file system tells them and as the image has them may differ
+    // holes as fine as the file system reports them and as the image has them may differ
     let len = |name: &str| fs::metadata(path(name)).unwrap().len();
     assert!(len("one.dwarfs").abs_diff(len("two.dwarfs")) * 100 < len("two.dwarfs"));
     // together they are smaller than apart

@@ -129,7 +129,7 @@ fn manual_and_completions(root: &Path) {
     let help = String::from_utf8(run(["help"]).stdout).unwrap();
     let (_, verbs) = help.split_once("Commands:\n").unwrap();
     let verbs = verbs.lines().take_while(|line| !line.is_empty());
-    // what is told of a verb may need further lines
+    // the description of a verb may need further lines
     let verbs = verbs.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     for verb in verbs.filter(|verb| !["", "help"].contains(verb)) {
         let page = share.join(format!("man/man1/sinter-{verb}.1.gz"));

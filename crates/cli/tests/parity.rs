@@ -95,7 +95,7 @@ fn a_newer_image_is_not_replaced_by_an_older_one() {
     fs::write(dir.join("tree/noise"), noise(6, 50_000)).unwrap();
     let (image, parity) = (dir.join("image"), dir.join("image.parity"));
     let path = image.to_str().unwrap();
-    // all content of DwarFS has checksums; of SquashFS only the times tell
+    // all content of DwarFS has checksums; of SquashFS only the times differ
     for (format, age) in [("dwarfs", 1000), ("squashfs", 1)] {
         fs::write(dir.join("tree/text"), "one").unwrap();
         let old = build(format, &dir.join("tree"), &image, &[]);
@@ -225,7 +225,7 @@ fn parity_is_written_with_an_image() {
         let mut bytes = sound.clone();
         bytes[40_000..55_000].fill(0);
         fs::write(&image, &bytes).unwrap();
-        // not all formats have checksums that tell this from a newer image
+        // not all formats have checksums that distinguish this from a newer image
         run(["repair", "-q", "--force", path]);
         assert!(fs::read(&image).unwrap() == sound, "{command:?}");
     }

@@ -89,7 +89,7 @@ fn told(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What unsquashfs tells of an image, a line a file, and the attributes.
+/// What unsquashfs lists of an image, a line a file, and the attributes.
 fn facts(work: &Path, image: &str) -> Vec<String> {
     let mut list = Command::new("unsquashfs");
     let list = told(list.current_dir(work).args(["-UTC", "-lln", image]));

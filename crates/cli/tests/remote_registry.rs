@@ -460,7 +460,7 @@ fn credentials_are_those_of_docker_login() {
     std::fs::write(&file, "{\"credsStore\":\"test\"}").unwrap();
     let helper = |script: &str| {
         let path = dir.path().join("docker-credential-test");
-        // helpers are told the server, and who closes that pipe unread may fail the writer
+        // helpers get the server by a pipe, and who closes that pipe unread may fail the writer
         let script = format!("#!/bin/sh\ncat > /dev/null\n{script}\n");
         std::fs::write(&path, script).unwrap();
         shell(dir.path(), "chmod +x docker-credential-test");

@@ -208,7 +208,7 @@ fn a_million_bytes_of_names_make_a_small_page() {
     assert_eq!(sums(&data["tree"]).0, 20_000);
 }
 
-/// The page without what only `build` can tell.
+/// The page without what only `build` knows.
 fn untimed(page: &str) -> String {
     let (before, rest) = page.split_once("<h2>How long it took</h2>").unwrap();
     let (_, after) = rest.split_once("</table>\n").unwrap();

@@ -242,7 +242,7 @@ fn images_are_chosen_by_tag_and_named_as_skopeo_does() {
         assert!(built(work, &[source], &[]) == full, "{source}");
     }
     assert!(built(work, &["oci:many:base"], &[]) == base);
-    // a directory of one image has no index: its configuration tells the platform
+    // a directory of one image has no index: its configuration names the platform
     assert!(built(work, &["dir:flat"], &["--platform", "linux/amd64"]) == full);
     let output = try_build(work, &["dir:flat"], &["--platform", "linux/arm64"]);
     let words = words_of(&output);

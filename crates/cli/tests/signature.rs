@@ -116,7 +116,7 @@ fn minisign_accepts_ours_and_we_its() {
         let ours = check(&image, &public, &[]);
         assert!(ours.status.success(), "{ours:?}");
         assert!(String::from_utf8_lossy(&ours.stdout).contains("signed: release 7\n"));
-        // not without being told to
+        // not without the option
         refused(&sign(&image, &secret, &[]), 2, "--force");
         // the other way
         let signed = minisign(&["-S", "-t", "release 8"], [("-m", &line), ("-s", &secret)]);

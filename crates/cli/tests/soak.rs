@@ -2,7 +2,7 @@
 //! bounded.
 //!
 //! Eight threads read whole files, pieces anywhere, names and attributes; `SINTER_SOAK=SECONDS`
-//! tells for how long (5 by default, for each of four mounts). The cache is far smaller than the
+//! sets for how long (5 by default, for each of four mounts). The cache is far smaller than the
 //! content.
 
 #![allow(clippy::disallowed_methods, reason = "a test fails without threads")]
@@ -124,7 +124,7 @@ fn read(path: &Path, offset: u64, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Does one thing with the mount and compares; tells the bytes that were read.
+/// Does one thing with the mount and compares; returns the bytes that were read.
 fn act(dice: &mut Dice, source: &Path, mounted: &Path) -> u64 {
     let number = dice.below(FILES as u64);
     let name = format!("d{}/f{number}", number % 23);

@@ -90,7 +90,7 @@ impl Waveform {
         file
     }
 
-    /// Writes the form of WAV that tells valid bits from stored ones.
+    /// Writes the form of WAV that distinguishes valid bits from stored ones.
     fn extensible(self, data: &[u8]) -> Vec<u8> {
         let frame = (self.channels * self.bytes) as u32;
         let mut file = b"RIFF".to_vec();
@@ -142,7 +142,7 @@ impl Waveform {
     }
 }
 
-/// Writes files of every kind that mkdwarfs takes for audio; tells the waveforms.
+/// Writes files of every kind that mkdwarfs takes for audio; returns the waveforms.
 fn write_audio(dir: &Path) -> Vec<(String, Vec<u8>)> {
     let mut waveforms = Vec::new();
     for (bits, bytes) in [
@@ -197,7 +197,7 @@ fn write_audio(dir: &Path) -> Vec<(String, Vec<u8>)> {
     waveforms
 }
 
-/// Writes FITS images with and without unused low bits and a colour pattern; tells the pixels.
+/// Writes FITS images with and without unused low bits and a colour pattern; returns the pixels.
 fn write_fits(dir: &Path) -> Vec<(String, Vec<u8>)> {
     let mut images = Vec::new();
     for unused in 0..=8u32 {

@@ -70,7 +70,7 @@ fn every_damaged_byte_is_found() {
         let mut bytes = sound.clone();
         bytes[at] ^= 0x10;
         match check_bytes(bytes, false) {
-            // the first bytes are what tells that there is an image at all
+            // only by the first bytes is an image recognised at all
             Err(error) => assert!(
                 matches!(error.kind(), Kind::Invalid | Kind::Unsupported),
                 "byte {at}: {error}"

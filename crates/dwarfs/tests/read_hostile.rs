@@ -98,7 +98,7 @@ fn read_file(image: &dyn Image, ino: Ino, size: u64, seen: &mut Seen) -> Result<
     Ok(())
 }
 
-/// Does everything that can be done with an image; tells whether it could be opened.
+/// Does everything that can be done with an image; returns whether it could be opened.
 fn exercise(bytes: &[u8], offset: Offset) -> bool {
     let source = Arc::new(MemorySource(bytes.to_vec()));
     let options = options(offset);
@@ -127,7 +127,7 @@ fn exercise(bytes: &[u8], offset: Offset) -> bool {
     opened
 }
 
-/// Runs one case and fails if it does not end, naming it; tells of those that take over a second.
+/// Runs one case and fails if it does not end, naming it; prints those that take over a second.
 fn soon(name: &str, case: impl FnOnce() -> bool + Send + 'static) -> bool {
     let (sender, receiver) = sync_channel(1);
     let start = Instant::now();
@@ -150,7 +150,7 @@ fn soon(name: &str, case: impl FnOnce() -> bool + Send + 'static) -> bool {
     result
 }
 
-/// The most memory that this process ever had, in bytes; 0 where the system does not tell.
+/// The most memory that this process ever had, in bytes; 0 where the system does not report it.
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -183,7 +183,7 @@ fn damaged_superblocks_are_errors_or_content() {
             image[at] ^= 1 << (at % 8);
             let unsigned = support::open(image.clone(), &vector.devices);
             if (1032..1104).contains(&at) && unsigned.is_ok() {
-                // without a checksum nobody can tell
+                // without a checksum this cannot be detected
                 let has_checksum = vector.image[1032] & 1 != 0;
                 assert!(!has_checksum || at == 1032, "{} {at}", vector.name);
             }

@@ -18,7 +18,7 @@ pub enum Setting {
     BlobDevice,
     /// Bytes of a block.
     BlockSize,
-    /// The kinds of content that are told apart.
+    /// The kinds of content that are distinguished.
     Categorize,
     /// A compression for a category.
     CategoryCompression,

@@ -79,7 +79,7 @@ impl Server {
 
 struct FuseAdapter {
     view: View,
-    /// Counts requests, to tell whether the mount is in use.
+    /// Counts requests, to find whether the mount is in use.
     requests: Arc<AtomicU64>,
     no_open: bool,
     no_open_dir: bool,

@@ -30,7 +30,7 @@ use crate::upper::{Prepared, Upper};
 /// The most bytes of a parameter of fsconfig(2), without the zero at the end.
 const PARAMETER_MAX: usize = 255;
 
-/// What a user who may not mount is told.
+/// The message for a user who may not mount.
 const NEEDED: &str = "an upper layer and several images need overlayfs, and that CAP_SYS_ADMIN: \
                       mount as root, or in a shell of `unshare -rm`";
 

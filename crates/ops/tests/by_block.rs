@@ -119,7 +119,7 @@ fn a_block_is_released_when_the_last_job_that_reads_it_is_done() {
     }
 }
 
-/// Writes an archive; tells how many bytes were needed when their blocks were no longer kept.
+/// Writes an archive; returns how many bytes were needed when their blocks were no longer kept.
 fn archive(image: &MemImage, options: &ArchiveOptions, keep: bool) -> (Vec<u8>, u64) {
     let mut out = Vec::new();
     let mut archive = Archive::plan(image, options, &Quiet).unwrap();

@@ -253,7 +253,7 @@ fn images_and_layers_keep_theirs() {
     assert_eq!(tree.node(made.unwrap().node).xattrs, XattrSet::NONE);
 }
 
-/// Keeps what is told.
+/// Keeps what is reported.
 #[derive(Default)]
 struct Warnings(std::sync::Mutex<Vec<String>>);
 

@@ -1,4 +1,4 @@
-//! What people are told of a disk whose partition is opened.
+//! What is shown of a disk whose partition is opened.
 //!
 //! In: a partition table, and the choice. Out: notes and rows of information.
 

@@ -133,7 +133,7 @@ struct Copying<W> {
     source: Arc<dyn ReadAt>,
     from: SequentialReader,
     at: u64,
-    /// Where the bytes end that the source was told of.
+    /// The end of the bytes that were announced to the source.
     hinted: u64,
     to: W,
 }

@@ -1,5 +1,4 @@
-//! What a file's extents tell from any byte on is what they tell from its beginning, in every
-//! format.
+//! A file's extents from any byte on are those from its beginning, in every format.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -59,7 +59,7 @@ fn errno(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap()
 }
 
-/// What the kernel tells of the mount at a path.
+/// What the kernel reports of the mount at a path.
 fn shown_at(dir: &Path) -> Option<String> {
     let table = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let point = format!(" {} ", dir.to_str().unwrap());

@@ -26,7 +26,7 @@ pub struct Way {
     /// Mounts; what it returns unmounts when it is dropped.
     pub mount: fn(Arc<MemImage>, &Path) -> Box<dyn Any>,
     /// Whether it shows all times, the blocks that a file has and the length of directories as the
-    /// image tells it, and lets programs read past the page cache.
+    /// image has it, and lets programs read past the page cache.
     pub exact: bool,
     /// The unit of holes and of bytes lost by damage.
     pub unit: u64,

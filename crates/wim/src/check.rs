@@ -46,7 +46,7 @@ impl Report {
     }
 }
 
-/// Checks the image in a source; `deep` tells whether all content is read.
+/// Checks the image in a source; `deep` is whether all content is read.
 ///
 /// Damage is reported, not returned as an error. Fails only if nothing could be checked: there is
 /// no image, a part is missing, reading failed, or the observer cancelled.

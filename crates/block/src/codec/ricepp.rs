@@ -147,7 +147,7 @@ impl<'a> Bits<'a> {
         Ok(value as u16)
     }
 
-    /// Takes zeros and the one behind them; tells how many zeros.
+    /// Takes zeros and the one behind them; returns the number of zeros.
     fn zeros(&mut self) -> Result<u64> {
         let mut zeros = 0;
         while self.word == 0 {

@@ -1,4 +1,4 @@
-//! Zstandard: frames that tell their content size (RFC 8878).
+//! Zstandard: frames that state their content size (RFC 8878).
 //!
 //! In: one frame, or several of which all but one are empty or skippable. Out: the content.
 //!
@@ -21,7 +21,7 @@ thread_local! {
 }
 
 /// Returns the content size of the first frame from its header. `Corrupt` for what is no frame,
-/// `Unsupported` for a frame that does not tell.
+/// `Unsupported` for a frame that does not state it.
 pub fn decoded_len(stream: &[u8]) -> Result<u64> {
     match zstd_safe::get_frame_content_size(stream) {
         Ok(Some(len)) => Ok(len),

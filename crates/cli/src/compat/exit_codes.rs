@@ -1,4 +1,4 @@
-//! The exit codes of other programs, for scripts that tell a failure of one kind from another.
+//! The exit codes of other programs, for scripts that distinguish kinds of failures.
 //!
 //! In: the name of the program and our exit code. Out: the exit code of that program, by its
 //! manual.

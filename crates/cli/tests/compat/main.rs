@@ -80,7 +80,7 @@ fn same(
     }
 }
 
-/// What `unsquashfs -s` tells that options decide about.
+/// What `unsquashfs -s` prints that options decide.
 fn flags(work: &Path, unsquashfs: &Path, image: &str) -> Vec<String> {
     let output = Command::new(unsquashfs)
         .current_dir(work)

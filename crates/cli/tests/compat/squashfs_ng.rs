@@ -109,7 +109,7 @@ fn rdsquashfs_prints_and_unpacks_the_same() {
     assert!(!refused.status.success() && !work.join("new").exists());
 }
 
-/// Makes two trees that differ in every way that is told.
+/// Makes two trees that differ in every way that is reported.
 const COMPARED: &str = "mkdir -p u/d/sub u/empty u/lone/sub u/z u/tofile u/d-; echo a >u/f; \
     echo 1 >u/lone/sub/f; echo q >'u/d/sub/a\"q\\b'; seq 9 >u/d/data; : >u/d/.h; mkfifo u/p; \
     ln -s one u/d/s; echo ab >u/same; echo m >u/m; echo z >u/tofile/z; echo n >u/c; \

@@ -1,4 +1,4 @@
-//! What `lstat`, `readlink`, reading and the attributes tell of every file below a directory, one
+//! What `lstat`, `readlink`, reads and attributes return for every file below a directory, one
 //! text each.
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,7 +10,7 @@ use std::path::Path;
 /// The facts of each path.
 pub type Listing = BTreeMap<String, String>;
 
-/// Lists a tree. Directories that are younger than `made` have no time: nobody told it.
+/// Lists a tree. Directories that are younger than `made` have no time: no source has one.
 pub fn listing(root: &Path, made: i64) -> Listing {
     let mut listing = Listing::new();
     let mut linked = HashMap::new();
@@ -76,7 +76,7 @@ pub fn differences(expected: &Listing, found: &Listing) -> String {
     for (path, facts) in expected {
         match found.get(path) {
             None => text += &format!("missing {path}: {facts}\n"),
-            // whose directory nobody told has what time the reader likes
+            // a directory without a member has what time the reader likes
             Some(other)
                 if !other.starts_with(facts) || (other != facts && !facts.starts_with('4')) =>
             {

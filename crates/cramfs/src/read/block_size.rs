@@ -14,7 +14,7 @@ use crate::layout::{BLOCK_SIZE, BLOCK_SIZE_MAX, InodeFields};
 /// The number of files that are tried.
 const WITNESSES: usize = 16;
 
-/// Returns the block size; 4096 if no file tells it.
+/// Returns the block size; 4096 if no file shows it.
 pub(super) fn find(nodes: &Nodes, blocks: &BlockReader) -> u32 {
     let files = nodes
         .all()

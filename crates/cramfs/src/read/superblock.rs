@@ -1,4 +1,4 @@
-//! The superblock: finds it, tells the byte order, and checks its fields.
+//! The superblock: finds it, detects the byte order, and checks its fields.
 //!
 //! In: a window that starts with the image. Out: `SuperblockFields`.
 //!

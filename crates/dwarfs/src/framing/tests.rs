@@ -259,7 +259,7 @@ fn waveforms_of_every_form_come_back() {
     }
 }
 
-/// What the header of a FLAC payload tells.
+/// What the header of a FLAC payload states.
 struct Fields;
 
 impl Fields {

@@ -308,7 +308,7 @@ fn metadata_is_no_larger_than_upstreams() {
     }
 }
 
-/// Leaves out what the other crate does not tell.
+/// Leaves out what the other crate does not return.
 fn without_links(mut listing: Listing) -> Listing {
     for (path, entry) in &mut listing {
         (entry.first, entry.nlink) = (path.clone(), 1);

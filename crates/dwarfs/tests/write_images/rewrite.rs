@@ -47,7 +47,7 @@ pub fn rewrite(image: &Dwarfs, options: &WriteOptions) -> (Vec<u8>, Summary) {
     (sink.bytes(), summary)
 }
 
-/// Makes a tree of an image, and tells the node of each file in the order of the inodes.
+/// Makes a tree of an image, and returns the node of each file in the order of the inodes.
 fn tree(image: &dyn Image) -> (Tree, BTreeMap<Ino, NodeId>) {
     let root = image.info().root;
     let mut builder = TreeBuilder::new(image.inode(root).unwrap().meta);

@@ -186,7 +186,7 @@ pub fn empty() -> Sample {
     SampleBuilder::new().finish()
 }
 
-/// What every reader of 2.3 and later can tell: UTF-8 names, no holes, whole seconds.
+/// What every reader of 2.3 and later shows: UTF-8 names, no holes, whole seconds.
 pub fn plain() -> Sample {
     let mut b = SampleBuilder::new();
     let dirs: Vec<NodeId> = ["a", "b", "c"]

@@ -2,14 +2,14 @@
 //! image.
 //!
 //! Enters a plan, which has directories, other inodes and further names apart; leaves one sequence
-//! of all. **Invariants:** a further name comes behind the first. As a walk goes, a directory comes
-//! before what it holds, which follows without a break, since GNU tar sets a directory's times when
-//! it comes to a name outside of it. For this the root, which it cannot tell from such a name, is
-//! the last of a tar. In the image's order what is no file follows the files, and directories what
-//! they hold: bsdtar sets at once the times of those that are there. One with symlinks is told
-//! before these, too, since GNU tar makes some symlinks in the end and remembers the times of
-//! directories that came before them. In a cpio archive, whose readers need directories before
-//! their contents, these are first.
+//! of all. **Invariants:** a further name comes behind the first. In the order of a walk, a
+//! directory comes before its contents, which follow without a break, since GNU tar sets a
+//! directory's times when it comes to a name outside of it. It takes the root for such a name, so
+//! that the root is the last member of a tar. In the image's order, other types follow files, and
+//! directories follow their contents: bsdtar sets the times of existing directories at once. A
+//! directory with symlinks is written before these, too, since GNU tar makes some symlinks in the
+//! end and remembers the times of directories that came before them. In a cpio archive, whose
+//! readers need directories before their contents, these are first.
 
 use std::collections::HashMap;
 

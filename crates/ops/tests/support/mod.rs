@@ -1,4 +1,4 @@
-//! Compares a directory with an image, field by field, and gathers what an observer is told.
+//! Compares a directory with an image, field by field, and gathers what an observer gets.
 
 #![allow(clippy::unwrap_used, reason = "all of this is test code")]
 #![allow(dead_code, reason = "no test file uses all of it")]
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use sinterfs_model::{Error, FileType, Image, Ino, Observer, Stage, Tally};
 use sinterfs_ops::{Visit, WalkStep, walk};
 
-/// An observer that keeps what it is told.
+/// An observer that keeps what it gets.
 #[derive(Debug, Default)]
 pub struct Notes {
     pub warnings: Mutex<Vec<String>>,
@@ -89,7 +89,7 @@ pub fn paths_in_image(image: &dyn Image) -> BTreeMap<PathBuf, Ino> {
     found
 }
 
-/// Asserts that one path on disk is what the image says, in all that `lstat` and reading tell.
+/// Asserts that one path on disk is what the image says, in all that `lstat` and reading return.
 pub fn assert_same(image: &dyn Image, ino: Ino, path: &Path) {
     let inode = image.inode(ino).unwrap();
     let stat = fs::symlink_metadata(path).unwrap();

@@ -35,7 +35,7 @@ pub struct CacheOptions {
     pub directory: PathBuf,
     /// Bytes that all objects together may take.
     pub limit: u64,
-    /// Is told once why the cache cannot be used; reads then go to the server.
+    /// Gets once the reason why the cache cannot be used; reads then go to the server.
     pub warn: fn(&Error),
 }
 

@@ -54,7 +54,7 @@ impl Drop for CacheTrimmer {
     fn drop(&mut self) {
         if let Some((end, thread)) = self.work.take() {
             drop(end);
-            // a panic in there has been told on standard error
+            // a panic in there has been printed to standard error
             let _ = thread.join();
         }
     }

@@ -2,7 +2,7 @@
 //! while an image is served.
 //!
 //! In: files of /proc and of control groups (versions 1 and 2), and the limit of the address space.
-//! **Invariant:** where the system does not tell, there is enough for what everybody may take.
+//! **Invariant:** where the system does not report it, there is enough for what everybody may take.
 
 use std::path::Path;
 

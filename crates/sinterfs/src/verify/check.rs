@@ -174,7 +174,7 @@ fn own_digest(
         }
         Err(error) if error.kind() == Kind::Io => return Err(error),
         Err(error) => {
-            // where the image itself cannot be read, that has been told
+            // where the image itself cannot be read, that has been reported
             let told = report
                 .problems
                 .iter()

@@ -222,7 +222,7 @@ fn attached(
     }
 }
 
-/// Chooses the signature of a root by a key; if there is none, the last one, whose error tells why.
+/// Chooses the signature of a root by a key; if there is none, the last one, for its error.
 fn one_of(all: &[AttachedSignature], root: Root, key: &OsStr) -> Result<Signed> {
     let is_good = |one: &&AttachedSignature| {
         let signed = signature::of_image(&one.signature);
@@ -241,7 +241,7 @@ pub(crate) fn in_image(
 ) -> Result<Option<OwnDigests>> {
     match registry::for_image(source, options) {
         Ok(format) => format.digest(source, options),
-        // whether it is one is told by who opens it
+        // opening it reports that it is no image
         Err(error) if error.kind() == Kind::Unsupported => Ok(None),
         Err(error) => Err(error),
     }

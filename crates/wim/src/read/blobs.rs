@@ -54,7 +54,7 @@ impl BlobTable {
         }
     }
 
-    /// Reads the table of a part and adds its blobs. `with_metadata` tells whether images of this
+    /// Reads the table of a part and adds its blobs. `with_metadata` is whether images of this
     /// part are wanted.
     pub(super) fn add(
         &mut self,

@@ -64,7 +64,7 @@ impl std::fmt::Debug for Resources {
 }
 
 impl Resources {
-    /// Writes to the start of a file; `is_compressed` tells whether chunks may be compressed.
+    /// Writes to the start of a file; `is_compressed` is whether chunks may be compressed.
     pub(super) fn new(out: Box<dyn Sink>, is_compressed: bool, store: ChunkStore) -> Self {
         Self {
             out,
@@ -96,7 +96,7 @@ impl Resources {
         patched.map_err(|error| Error::io("cannot write the image", error))
     }
 
-    /// Adds a chunk; `is_first` tells whether it is the first of its content.
+    /// Adds a chunk; `is_first` is whether it is the first of its content.
     pub(super) fn chunk(
         &mut self,
         number: u32,

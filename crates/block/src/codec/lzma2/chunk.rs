@@ -61,7 +61,7 @@ impl ChunkWriter {
         self.begin
     }
 
-    /// Ends the chunk at a position. Tells whether the coder was reset, because the content is
+    /// Ends the chunk at a position. Returns whether the coder was reset, because the content is
     /// stored.
     pub(super) fn end_chunk(&mut self, coder: &mut Coder, block: &[u8], position: usize) -> bool {
         let content = &block[self.begin..position];

@@ -67,7 +67,7 @@ pub(in super::super) fn encode(
 }
 
 /// Encodes as much of a block of up to `MAX_COVER` bytes as gives one code of at most `room` bytes,
-/// without chunks and an end mark; tells how much that is. The longest distance is `reach`.
+/// without chunks and an end mark, and returns how much. The longest distance is `reach`.
 pub(in super::super) fn fill(
     block: &[u8],
     options: Options,

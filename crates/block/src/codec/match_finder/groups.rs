@@ -3,7 +3,7 @@
 //! In: some bytes. Out: for each group its positions in order.
 //!
 //! Pairs of first bytes that are rare share a group with their neighbours; those that are frequent
-//! are split by the third byte, and so on, as far as a sample of the bytes tells. The positions of
+//! are split by the third byte, and so on, as far as a sample of the bytes shows. The positions of
 //! some groups at a time are dealt out ([`super::streams`]).
 //!
 //! **Invariant:** every position with two bytes is in exactly one group, but for the inside of runs
@@ -16,7 +16,7 @@ use crate::codec::share::{Helped, share};
 
 use super::streams::{Positions, Streams};
 
-/// The most positions of a group, unless [`MAX_PREFIX`] bytes agree; nearly, since samples tell.
+/// The most positions of a group, unless [`MAX_PREFIX`] bytes agree; nearly, since samples decide.
 const CAPACITY: usize = 1 << 16;
 
 /// Bytes after which a group that is too large stays so.

@@ -95,7 +95,7 @@ pub(in super::super) struct Finder<const MIN: usize> {
     triples: Vec<u32>,
     /// As well of four bytes, if they are looked for.
     quads: Vec<u32>,
-    /// The longest match that the table tells.
+    /// The longest match that the table records.
     depth: usize,
     /// The longest distance.
     reach: u32,
@@ -238,7 +238,7 @@ impl<const MIN: usize> Finder<MIN> {
         self.noted = self.noted.max(positions.end);
     }
 
-    /// Notes where the bytes of a position are, and tells where they were before.
+    /// Notes where the bytes of a position are, and returns where they were before.
     #[inline(always)]
     fn note(&mut self, block: &[u8], position: usize) -> Seen {
         let Some(&[a, b, c]) = block.get(position..).and_then(|rest| rest.first_chunk()) else {

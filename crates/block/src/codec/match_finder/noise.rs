@@ -1,4 +1,4 @@
-//! Which parts of a block no coder makes smaller, told without coding them.
+//! Which parts of a block no coder makes smaller, found without coding them.
 //!
 //! In: a piece and its matches. Out: whether its bytes are as frequent as each other and it has
 //! next to no matches of some length: encrypted, or compressed before.

@@ -145,7 +145,7 @@ impl<'a> Positions<'a> {
         }
     }
 
-    /// Goes on to the next distances; tells whether there was a place to go to.
+    /// Goes on to the next distances; returns whether there were any.
     fn go_on(&mut self) -> bool {
         if let (Some(stretch), false) = (self.stretch, self.next == NOWHERE) {
             (self.distances, self.next) = stretch.chunk(self.group, self.next);

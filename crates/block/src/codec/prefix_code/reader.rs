@@ -3,7 +3,7 @@
 //! In: bytes. Out: numbers of up to 32 bits.
 //!
 //! **Invariant:** past the end of the stream all bits are zero, and the reader counts the words
-//! that are missing, so that a decoder can tell at any time that the stream was too short.
+//! that are missing, so that a decoder can find at any time that the stream was too short.
 
 use sinterfs_model::{Error, Result};
 

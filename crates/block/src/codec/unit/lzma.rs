@@ -25,7 +25,7 @@ pub(super) fn decode(stream: &[u8], output: &mut [u8]) -> Result<usize> {
     run_lzma(decoder, "lzma", stream, output)
 }
 
-/// Returns the bits of a literal's context that the properties tell.
+/// Returns the bits of a literal's context by the properties.
 fn context_bits(stream: &[u8]) -> u8 {
     let properties = stream.first().copied().unwrap_or(0);
     // (pb * 5 + lp) * 9 + lc

@@ -107,7 +107,7 @@ fn units_come_back() {
         for len in [1, 100, 8192, 1 << 20] {
             let raw = content(len);
             let stream = encoded(codec, &raw);
-            // nobody but the room tells MicroLZMA where it ends
+            // only the room limits MicroLZMA's output
             let spares = if codec == UnitCodec::MicroLzma { 1 } else { 2 };
             for spare in [0, 77].into_iter().take(spares) {
                 let mut room = vec![0xaa; len + spare];

@@ -273,7 +273,7 @@ fn aiff_and_aiff_c() {
         ],
     );
     assert_eq!(told(&file), Some((46..446, waveform)));
-    // fewer frames are told than there are, and more
+    // fewer frames are declared than there are, and more
     let file = aiff(
         b"AIFF",
         &[(b"COMM", comm(2, 10, 16, b"")), (b"SSND", ssnd(0, 400))],

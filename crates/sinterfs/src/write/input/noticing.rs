@@ -1,4 +1,4 @@
-//! An archive whose files are packed as they are, which is told of if they are a container image.
+//! An archive whose files are packed as they are, with a notice if they are a container image.
 //!
 //! **Invariant:** the tree is that of the archive; an image that nobody unpacks is counted.
 
@@ -10,7 +10,7 @@ use sinterfs_pipeline::source::Archive;
 
 use super::docker_archive::holds_image;
 
-/// What is told of an image: the layers make the tree that its containers see.
+/// The notice of an image: the layers make the tree that its containers see.
 const PACKED: &str = "container images, whose files are packed instead of the tree of their layers \
                       (unpacking layers was not asked for)";
 

@@ -178,7 +178,7 @@ fn name(manifest: &Value) -> String {
         .unwrap_or_default()
 }
 
-/// Returns the platform in a descriptor's object or a configuration; empty if it is not told.
+/// Returns the platform in a descriptor's object or a configuration; empty if it is not stated.
 fn platform_in(platform: &Value) -> String {
     let parts = ["os", "architecture", "variant"];
     let parts = parts.iter().filter_map(|part| platform.get(part)?.as_str());
@@ -191,7 +191,7 @@ fn fits(platform: &str, asked: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Fails if the configuration of an image that no index names a platform for tells another one.
+/// Fails if the configuration of an image that no index names a platform for states another one.
 fn is_for(blobs: &dyn Blobs, manifest: &Value, asked: &str) -> Result<()> {
     let Some(config) = manifest.get("config") else {
         return Ok(());
