@@ -121,9 +121,10 @@ fn needed(library: &Path) -> Result<String, String> {
     });
     let newest = versions.max();
     let newest = newest.ok_or_else(|| format!("{} needs no libc", library.display()))?;
-    let unwinder = match told.contains("libgcc_s.so.1") {
-        true => ", libgcc-s1 (>= 4.2)",
-        false => "",
+    let unwinder = if told.contains("libgcc_s.so.1") {
+        ", libgcc-s1 (>= 4.2)"
+    } else {
+        ""
     };
     Ok(format!("libc6 (>= 2.{newest}){unwinder}"))
 }

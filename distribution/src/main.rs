@@ -74,13 +74,15 @@ fn dist(args: &[String]) -> Outcome {
     let options = options(args)?;
     let metadata = licences::metadata()?;
     let builds_all = options.binary.is_none() && options.library.is_none();
-    let binary = match builds_all {
-        true => Some(binary::build(&options.profile)?),
-        false => options.binary.clone(),
+    let binary = if builds_all {
+        Some(binary::build(&options.profile)?)
+    } else {
+        options.binary.clone()
     };
-    let library = match builds_all {
-        true => Some(library::build(&options.profile)?),
-        false => options.library.clone(),
+    let library = if builds_all {
+        Some(library::build(&options.profile)?)
+    } else {
+        options.library.clone()
     };
     std::fs::create_dir_all(&options.output).map_err(|e| path_error(&options.output, &e))?;
     let release = Release {

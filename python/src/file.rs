@@ -88,9 +88,10 @@ impl RawFile {
             count = read.map_err(|error| raised(py, &error.path(&self.path)))?;
             Ok(())
         })?;
-        match count == len {
-            true => Ok(bytes),
-            false => Ok(PyBytes::new(py, &bytes.as_bytes()[..count])),
+        if count == len {
+            Ok(bytes)
+        } else {
+            Ok(PyBytes::new(py, &bytes.as_bytes()[..count]))
         }
     }
 

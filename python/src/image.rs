@@ -152,9 +152,12 @@ impl RawImage {
 
     /// The metadata of a path.
     fn stat(&self, py: Python<'_>, path: PathBuf, follow: bool) -> PyResult<StatTuple> {
-        let metadata = self.with(py, |image| match follow {
-            true => image.metadata(&path),
-            false => image.symlink_metadata(&path),
+        let metadata = self.with(py, |image| {
+            if follow {
+                image.metadata(&path)
+            } else {
+                image.symlink_metadata(&path)
+            }
         })?;
         Ok(stat_tuple(&metadata))
     }
@@ -200,9 +203,10 @@ impl RawImage {
         let opened = py.detach(|| RawFile::open(&self.0, &image, path.clone()));
         opened.map_err(|error| {
             let is_dir = image.metadata(&path).is_ok_and(|found| found.is_dir());
-            match is_dir {
-                true => numbered(py, Errno::ISDIR, "is a directory", &path),
-                false => crate::error::raised(py, &error),
+            if is_dir {
+                numbered(py, Errno::ISDIR, "is a directory", &path)
+            } else {
+                crate::error::raised(py, &error)
             }
         })
     }
@@ -244,9 +248,10 @@ fn open_file(path: &Path) -> sinterfs::Result<File> {
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
     let file = File::options().read(true).custom_flags(flags).open(path);
     let file = file.map_err(failed)?;
-    match file.metadata().map_err(failed)?.is_dir() {
-        true => Err(failed(Errno::ISDIR.into())),
-        false => Ok(file),
+    if file.metadata().map_err(failed)?.is_dir() {
+        Err(failed(Errno::ISDIR.into()))
+    } else {
+        Ok(file)
     }
 }
 

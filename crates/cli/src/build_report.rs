@@ -102,12 +102,13 @@ fn summary(report: &BuildReport, seconds: f64, verbose: bool) -> String {
     );
     text += &of_base(pipeline);
     // of files that are smaller than the metadata, a ratio says nothing
-    let of_files = match tree.bytes > image.metadata_bytes {
-        false => String::new(),
-        true => format!(
+    let of_files = if tree.bytes > image.metadata_bytes {
+        format!(
             " ({:.1}% of the files)",
             percent(image.image_bytes, tree.bytes)
-        ),
+        )
+    } else {
+        String::new()
     };
     text += &format!(
         "image: {}{} in {seconds:.1} s, {}/s\n",
@@ -143,9 +144,10 @@ fn savings(pipeline: &PipelineReport) -> String {
             parts.push(format!("{what} {}", human(bytes)));
         }
     }
-    match parts.is_empty() {
-        true => String::new(),
-        false => parts.join("; ") + "\n",
+    if parts.is_empty() {
+        String::new()
+    } else {
+        parts.join("; ") + "\n"
     }
 }
 

@@ -116,9 +116,10 @@ impl<'a> DumpLine<'a> {
         let mut fields = line.split(|&byte| byte == b' ');
         let path = fields.next()?;
         let mode = std::str::from_utf8(fields.nth(1)?).ok()?;
-        let kind = match mode.starts_with('@') {
-            true => LINK,
-            false => u32::from_str_radix(mode, 8).ok()? & 0o170_000,
+        let kind = if mode.starts_with('@') {
+            LINK
+        } else {
+            u32::from_str_radix(mode, 8).ok()? & 0o170_000
         };
         Some(Self {
             path,

@@ -46,8 +46,9 @@ pub fn report(error: &Error) -> u8 {
         .is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound);
     let message = crate::flags::message(error);
     messages::line(format_args!("sinter: {}", text::one_line(&message)));
-    match not_found {
-        true => code(Kind::NotFound),
-        false => code(error.kind()),
+    if not_found {
+        code(Kind::NotFound)
+    } else {
+        code(error.kind())
     }
 }

@@ -33,9 +33,10 @@ pub struct Settings {
 
 /// Returns the writable layer with this name: `tmpfs` for memory, or a directory.
 pub fn upper(name: &Path) -> Upper {
-    match name == Path::new("tmpfs") {
-        true => Upper::Memory,
-        false => Upper::Directory(name.to_owned()),
+    if name == Path::new("tmpfs") {
+        Upper::Memory
+    } else {
+        Upper::Directory(name.to_owned())
     }
 }
 

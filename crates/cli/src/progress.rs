@@ -115,9 +115,10 @@ impl Show {
             Self::Warnings => ProgressForm::Nothing,
             Self::Progress => {
                 let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-                match std::io::stderr().is_terminal() && !dumb {
-                    true => ProgressForm::Bar,
-                    false => ProgressForm::Plain,
+                if std::io::stderr().is_terminal() && !dumb {
+                    ProgressForm::Bar
+                } else {
+                    ProgressForm::Plain
                 }
             }
         }

@@ -54,9 +54,10 @@ pub fn count(number: u64, what: &str) -> String {
 pub fn counts(numbers: &[(u64, &str)]) -> String {
     let some = numbers.iter().filter(|(number, _)| *number > 0);
     let some: Vec<String> = some.map(|(number, what)| count(*number, what)).collect();
-    match some.is_empty() {
-        true => "nothing".to_owned(),
-        false => some.join(", "),
+    if some.is_empty() {
+        "nothing".to_owned()
+    } else {
+        some.join(", ")
     }
 }
 

@@ -65,11 +65,12 @@ impl UnsquashfsRows<'_> {
             itself: false,
         };
         show(&row(image, start, b"")?)?;
-        list(image, start, b"", options, &mut |row| match wanted
-            .holds(&row.path, row.kind == FileType::Directory)
-        {
-            true => show(row),
-            false => Ok(WalkStep::Over),
+        list(image, start, b"", options, &mut |row| {
+            if wanted.holds(&row.path, row.kind == FileType::Directory) {
+                show(row)
+            } else {
+                Ok(WalkStep::Over)
+            }
         })
     }
 

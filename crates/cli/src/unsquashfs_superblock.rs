@@ -99,13 +99,17 @@ pub fn lines(image: &Path, rows: &InfoRows) -> Option<String> {
     // writing to a string cannot fail
     let _ = writeln!(text, "Block size {}", facts.number("block size"));
     let _ = writeln!(text, "Filesystem is {}exportable via NFS", not(exportable));
-    let stored = |part: &str| match facts.lists("not compressed", part) {
-        true => "uncompressed",
-        false => "compressed",
+    let stored = |part: &str| {
+        if facts.lists("not compressed", part) {
+            "uncompressed"
+        } else {
+            "compressed"
+        }
     };
-    let ids = match facts.lists("not compressed", "inodes") {
-        true => "uncompressed",
-        false => stored("ids"),
+    let ids = if facts.lists("not compressed", "inodes") {
+        "uncompressed"
+    } else {
+        stored("ids")
     };
     text += &format!(
         "Inodes are {}\nData is {}\nUids/Gids (Id table) are {ids}\n",
@@ -122,9 +126,10 @@ pub fn lines(image: &Path, rows: &InfoRows) -> Option<String> {
             not(flag("always fragments")),
         );
     }
-    match flag("no xattrs") {
-        true => text += "Xattrs are not stored\n",
-        false => text += &format!("Xattrs are {}\n", stored("xattrs")),
+    if flag("no xattrs") {
+        text += "Xattrs are not stored\n";
+    } else {
+        text += &format!("Xattrs are {}\n", stored("xattrs"));
     }
     text += &format!("Duplicates are {}removed\n", not(flag("duplicates")));
     for (what, row) in [

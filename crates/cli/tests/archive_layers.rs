@@ -19,11 +19,12 @@ impl Stacked {
     /// Mounts directories on top of each other, the lowest first, with the last one to write to or
     /// not.
     fn new(work: &Path, layers: &[&str], writable: bool) -> Option<Self> {
-        let (upper, lower) = match writable {
-            true => layers
+        let (upper, lower) = if writable {
+            layers
                 .split_last()
-                .map(|(upper, lower)| (Some(upper), lower))?,
-            false => (None, layers),
+                .map(|(upper, lower)| (Some(upper), lower))?
+        } else {
+            (None, layers)
         };
         let lower: Vec<_> = lower.iter().rev().copied().collect();
         let mut options = format!("lowerdir={}", lower.join(":"));

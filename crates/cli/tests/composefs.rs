@@ -131,9 +131,10 @@ fn trees_with_a_store_equal_the_manifests() {
     if !is_root() {
         return;
     }
-    let ways = match support::kernel_overlays() {
-        true => &["--fuse", "--kernel"][..],
-        false => &["--fuse"],
+    let ways = if support::kernel_overlays() {
+        &["--fuse", "--kernel"][..]
+    } else {
+        &["--fuse"]
     };
     let work = scratch();
     let trees: HashMap<&str, PathBuf> = TREES

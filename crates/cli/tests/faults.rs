@@ -176,12 +176,13 @@ fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
                 open.push(path);
                 continue;
             }
-            let content = match kind.is_symlink() {
-                true => fs::read_link(&path)
+            let content = if kind.is_symlink() {
+                fs::read_link(&path)
                     .unwrap()
                     .into_os_string()
-                    .into_encoded_bytes(),
-                false => fs::read(&path).unwrap(),
+                    .into_encoded_bytes()
+            } else {
+                fs::read(&path).unwrap()
             };
             found.insert(path, content);
         }

@@ -81,9 +81,12 @@ const CASES: &[(&[&str], &[usize])] = &[
 
 /// The same options of ours.
 fn ours(options: &[&str]) -> Vec<String> {
-    let long = |option: &&str| match option.starts_with("-x") || option.starts_with("-n") {
-        true => format!("-{option}"),
-        false => (*option).to_owned(),
+    let long = |option: &&str| {
+        if option.starts_with("-x") || option.starts_with("-n") {
+            format!("-{option}")
+        } else {
+            (*option).to_owned()
+        }
     };
     options.iter().map(long).collect()
 }

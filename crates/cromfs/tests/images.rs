@@ -89,9 +89,10 @@ impl Made {
     /// Adds an inode with content to the table and returns its number.
     fn add(&mut self, mode: u32, links: u32, content: &[u8]) -> u64 {
         // another block size for every inode that may have one
-        let unit = match self.features().has(Features::BLOCK_SIZES) {
-            true => BLOCK + self.inotab.len() / 4,
-            false => BLOCK,
+        let unit = if self.features().has(Features::BLOCK_SIZES) {
+            BLOCK + self.inotab.len() / 4
+        } else {
+            BLOCK
         };
         let blocks = self.store(content, unit);
         let inode = self.inode(mode, links, content.len(), unit, &blocks);
@@ -110,9 +111,12 @@ impl Made {
             _ => lzma(bytes),
         };
         let packed = self.features().has(Features::PACKED);
-        let pointer = |(fblock, offset): &(u32, u32)| match packed {
-            true => (fblock * FBLOCK as u32 + offset).to_le_bytes().to_vec(),
-            false => [fblock.to_le_bytes(), offset.to_le_bytes()].concat(),
+        let pointer = |(fblock, offset): &(u32, u32)| {
+            if packed {
+                (fblock * FBLOCK as u32 + offset).to_le_bytes().to_vec()
+            } else {
+                [fblock.to_le_bytes(), offset.to_le_bytes()].concat()
+            }
         };
         let blocks: Vec<u8> = self.blocks.iter().flat_map(pointer).collect();
         let parts = [pack(&root), pack(&inotab), lzma(&blocks)];

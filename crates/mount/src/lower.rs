@@ -115,13 +115,14 @@ fn by_kernel(backing: &Arc<dyn Backing>, options: &MountOptions) -> Result<Lower
 /// Mounts EROFS on the computed file, or on a loop device where the kernel takes no files.
 fn erofs(tree: &OwnedFd, name: &str, options: &MountOptions) -> Result<OwnedFd> {
     let file = |process: &str| format!("/proc/{process}/fd/{}/{name}", tree.as_raw_fd());
-    let on_file = match options.loop_device {
-        true => Err(Errno::NOTBLK),
-        false => match erofs_on(&file("self"), true) {
+    let on_file = if options.loop_device {
+        Err(Errno::NOTBLK)
+    } else {
+        match erofs_on(&file("self"), true) {
             // an older kernel, which caches content twice
             Err(Errno::INVAL) => erofs_on(&file("self"), false),
             other => other,
-        },
+        }
     };
     let errno = match on_file {
         Ok(tree) => return Ok(tree),

@@ -382,9 +382,10 @@ impl Image for Rootless {
     }
 
     fn inode(&self, ino: Ino) -> Result<Inode> {
-        match ino == self.info().root {
-            true => Err(Error::not_found("the root")),
-            false => self.0.inode(ino),
+        if ino == self.info().root {
+            Err(Error::not_found("the root"))
+        } else {
+            self.0.inode(ino)
         }
     }
 

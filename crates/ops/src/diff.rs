@@ -49,9 +49,10 @@ pub fn diff(
 ) -> Result<DiffReport> {
     let mut walk = PairedWalk::of(old.tree, new.tree);
     let comparison = Comparison::new(old, new, observer);
-    let differs = match options.ignored.contains(&Field::Content) {
-        true => HashSet::new(),
-        false => contents(&walk, &comparison, options.threads)?,
+    let differs = if options.ignored.contains(&Field::Content) {
+        HashSet::new()
+    } else {
+        contents(&walk, &comparison, options.threads)?
     };
     let rules = fields::Rules::new(options, old.tree, new.tree);
     let mut changes = Vec::new();

@@ -292,9 +292,10 @@ fn uses(plan: &Plan, image: &dyn Image, cached: u64) -> HashMap<u64, Use> {
                 at.len = at.len.max(len);
                 last = Some(block);
             }
-            match uses.len() > BLOCKS {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
+            if uses.len() > BLOCKS {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
             }
         });
         if uses.len() > BLOCKS {
@@ -302,9 +303,10 @@ fn uses(plan: &Plan, image: &dyn Image, cached: u64) -> HashMap<u64, Use> {
         }
     }
     let lens = uses.values().map(|at| at.len);
-    match lens.fold(0, u64::saturating_add) <= cached {
-        true => HashMap::new(),
-        false => uses,
+    if lens.fold(0, u64::saturating_add) <= cached {
+        HashMap::new()
+    } else {
+        uses
     }
 }
 

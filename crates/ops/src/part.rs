@@ -111,9 +111,12 @@ impl Image for PartialImage<'_> {
         from: Cursor,
         visit: &mut dyn FnMut(Dirent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        let mut shown = |entry: Dirent<'_>| match self.shows(entry.ino, entry.kind) {
-            true => visit(entry),
-            false => ControlFlow::Continue(()),
+        let mut shown = |entry: Dirent<'_>| {
+            if self.shows(entry.ino, entry.kind) {
+                visit(entry)
+            } else {
+                ControlFlow::Continue(())
+            }
         };
         self.image.read_dir(dir, from, &mut shown)
     }
@@ -123,9 +126,10 @@ impl Image for PartialImage<'_> {
     }
 
     fn parent(&self, dir: Ino) -> Result<Ino> {
-        match dir == self.info.root {
-            true => Ok(dir),
-            false => self.image.parent(dir),
+        if dir == self.info.root {
+            Ok(dir)
+        } else {
+            self.image.parent(dir)
         }
     }
 

@@ -161,15 +161,16 @@ fn each(image: &dyn Image, visit: &mut dyn FnMut(Met<'_>) -> Result<()>) -> Resu
             },
             FileType::File => {
                 let inode = image.inode(entry.ino)?;
-                match inode.nlink > 1 && !seen.insert(entry.ino) {
-                    true => Met::Link,
-                    false => Met::File {
+                if inode.nlink > 1 && !seen.insert(entry.ino) {
+                    Met::Link
+                } else {
+                    Met::File {
                         path: entry.path,
                         name: entry.name,
                         ino: entry.ino,
                         size: inode.size,
                         depth,
-                    },
+                    }
                 }
             }
             _ => Met::Other,
@@ -214,9 +215,10 @@ impl Counted {
                         self.ranges.add(block, offset, len);
                     }
                 })?;
-                match here {
-                    true => show(Some(ino), &mut |block| blocks.add(block))?,
-                    false => self.elsewhere += 1,
+                if here {
+                    show(Some(ino), &mut |block| blocks.add(block))?;
+                } else {
+                    self.elsewhere += 1;
                 }
             }
         }

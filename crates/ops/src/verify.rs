@@ -63,9 +63,10 @@ pub fn verify(image: &dyn Image, threads: usize, observer: &dyn Observer) -> Res
         if entry.kind == FileType::Directory {
             dirs.push(entry.ino);
         }
-        match observer.cancelled() {
-            true => Err(Error::new(Kind::Cancelled, "stopped on request")),
-            false => Ok(()),
+        if observer.cancelled() {
+            Err(Error::new(Kind::Cancelled, "stopped on request"))
+        } else {
+            Ok(())
         }
     })?;
     for (ino, (nlink, seen)) in links {

@@ -94,9 +94,10 @@ pub(crate) fn run<J: Sync, S>(
                 break;
             };
             let Some(job) = jobs.get(index) else { break };
-            let done = match observer.cancelled() {
-                true => Err(Error::new(Kind::Cancelled, "stopped on request")),
-                false => work(&mut state, job),
+            let done = if observer.cancelled() {
+                Err(Error::new(Kind::Cancelled, "stopped on request"))
+            } else {
+                work(&mut state, job)
             };
             if let Err(error) = done {
                 stop.store(true, Ordering::Relaxed);

@@ -152,9 +152,10 @@ pub(crate) fn read_part(
     let stored = length(len.saturating_sub(start).min(part.len() as u64))?;
     let (stored, rest) = part.split_at_mut(stored);
     rest.fill(0);
-    match stored.is_empty() {
-        true => Ok(()),
-        false => data.read_at(offset + start, stored),
+    if stored.is_empty() {
+        Ok(())
+    } else {
+        data.read_at(offset + start, stored)
     }
 }
 

@@ -37,9 +37,10 @@ pub fn find(source: &dyn ReadAt) -> Result<Option<FoundRecord>> {
             Err(error) if error.kind() == Kind::Limit => return Err(error),
             Err(_) => {
                 // attempts may take seconds each, and a record begins with a header
-                let first = match is_failing {
-                    true => None,
-                    false => header_in(source, 0, 1).ok().flatten(),
+                let first = if is_failing {
+                    None
+                } else {
+                    header_in(source, 0, 1).ok().flatten()
                 };
                 is_failing = true;
                 first.or_else(|| header_by_pages(source, start, end))

@@ -40,9 +40,10 @@ pub(crate) fn for_each(
             if index >= count || lock().is_some() {
                 return;
             }
-            let done = match observer.cancelled() {
-                true => Err(Error::new(Kind::Cancelled, "stopped on request")),
-                false => work(index),
+            let done = if observer.cancelled() {
+                Err(Error::new(Kind::Cancelled, "stopped on request"))
+            } else {
+                work(index)
             };
             if let Err(error) = done {
                 lock().get_or_insert(error);

@@ -64,9 +64,10 @@ impl PartitionTable {
                 .iter()
                 .map(|p| p.number.to_string())
                 .collect();
-            let has = match numbers.is_empty() {
-                true => "no partition".to_owned(),
-                false => format!("partitions {}", numbers.join(", ")),
+            let has = if numbers.is_empty() {
+                "no partition".to_owned()
+            } else {
+                format!("partitions {}", numbers.join(", "))
             };
             let kind = self.kind.name();
             let what = format!("no partition {number}: the {kind} has {has}");

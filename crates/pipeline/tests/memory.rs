@@ -107,12 +107,13 @@ impl FileContent for Bytes {
     }
 
     fn extents(&self) -> Result<Vec<Extent>> {
-        let source = match self.hole {
-            true => ExtentSource::Hole,
-            false => ExtentSource::Block {
+        let source = if self.hole {
+            ExtentSource::Hole
+        } else {
+            ExtentSource::Block {
                 block: 0,
                 offset: 0,
-            },
+            }
         };
         let (offset, len) = (0, self.size);
         Ok(vec![Extent {

@@ -144,12 +144,13 @@ impl Address {
             .filter(|(scheme, _)| *scheme == self.scheme);
         let variables = stores.flat_map(|(_, names)| *names);
         more.extend(variables.filter_map(|name| std::env::var(name).ok()));
-        match more.is_empty() {
-            true => self.to_string(),
-            false => format!(
+        if more.is_empty() {
+            self.to_string()
+        } else {
+            format!(
                 "{self} ({})",
                 &hex(&sha256(more.join("\n").as_bytes()))[..16]
-            ),
+            )
         }
     }
 

@@ -196,9 +196,10 @@ fn want_tokens(scene: &Scene, given: &Arc<AtomicUsize>) {
             return Fault::None;
         }
         let valid = format!("Bearer SECRET-{}", given.load(Ordering::Relaxed));
-        match header(request, "authorization") == Some(&valid) {
-            true => Fault::None,
-            false => Fault::Answer(401, challenge.clone()),
+        if header(request, "authorization") == Some(&valid) {
+            Fault::None
+        } else {
+            Fault::Answer(401, challenge.clone())
         }
     });
 }

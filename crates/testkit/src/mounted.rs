@@ -135,9 +135,10 @@ fn compare_inode(way: &Way, image: &dyn Image, ino: Ino, path: &Path) {
     if way.exact || !is_dir {
         assert_eq!(stat.size(), inode.size, "{what}");
     }
-    let blocks = match way.exact {
-        true => inode.allocated,
-        false => inode.size.next_multiple_of(4096),
+    let blocks = if way.exact {
+        inode.allocated
+    } else {
+        inode.size.next_multiple_of(4096)
     };
     if way.exact || inode.kind == FileType::File {
         assert_eq!(stat.blocks(), blocks.div_ceil(512), "{what}");

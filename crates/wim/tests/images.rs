@@ -76,9 +76,10 @@ fn read_everything(bytes: &[u8]) {
                     .extents(ino, 0, &mut |extent| {
                         assert_eq!(extent.offset, end);
                         end += extent.len;
-                        match end < 16 << 20 {
-                            true => ControlFlow::Continue(()),
-                            false => ControlFlow::Break(()),
+                        if end < 16 << 20 {
+                            ControlFlow::Continue(())
+                        } else {
+                            ControlFlow::Break(())
                         }
                     })
                     .unwrap();
@@ -102,16 +103,15 @@ fn vectors() -> Vec<(String, Vec<u8>)> {
     files.sort();
     let unpacked = files.iter().map(|path| {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        let bytes = match name.ends_with(".gz") {
-            true => {
-                Command::new("gzip")
-                    .arg("-dc")
-                    .arg(path)
-                    .output()
-                    .unwrap()
-                    .stdout
-            }
-            false => read_file(path),
+        let bytes = if name.ends_with(".gz") {
+            Command::new("gzip")
+                .arg("-dc")
+                .arg(path)
+                .output()
+                .unwrap()
+                .stdout
+        } else {
+            read_file(path)
         };
         (name, bytes)
     });

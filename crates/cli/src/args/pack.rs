@@ -447,9 +447,10 @@ pub fn compressions(given: Vec<String>) -> Result<Compressions> {
 pub fn with_level(codec: &str) -> String {
     let parts = codec.split(':').enumerate().map(|(index, part)| {
         let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        match index == 1 && is_number {
-            true => format!("level={part}"),
-            false => part.to_owned(),
+        if index == 1 && is_number {
+            format!("level={part}")
+        } else {
+            part.to_owned()
         }
     });
     parts.collect::<Vec<_>>().join(":")

@@ -128,9 +128,12 @@ fn check(args: &Args, image: &Path) -> Result<(u8, Option<serde_json::Value>)> {
         }
     };
     let is_sound = report.problems.is_empty();
-    let problem = damaged.as_ref().map(|parity| match is_sound {
-        true if parity.is_image_damaged() => other_image(parity),
-        _ => parity_problem(parity),
+    let problem = damaged.as_ref().map(|parity| {
+        if is_sound && parity.is_image_damaged() {
+            other_image(parity)
+        } else {
+            parity_problem(parity)
+        }
     });
     report.problems.extend(problem);
     let code = if report.problems.is_empty() {
@@ -142,9 +145,10 @@ fn check(args: &Args, image: &Path) -> Result<(u8, Option<serde_json::Value>)> {
         let json = as_json(args, image, &report, parity.as_ref());
         return Ok((code, Some(json)));
     }
-    let name = match args.more.is_empty() {
-        true => String::new(),
-        false => format!("{}: ", text::name(image.as_os_str().as_encoded_bytes())),
+    let name = if args.more.is_empty() {
+        String::new()
+    } else {
+        format!("{}: ", text::name(image.as_os_str().as_encoded_bytes()))
     };
     for problem in &report.problems {
         messages::line(format_args!("sinter: {name}{}", text::one_line(problem)));
@@ -177,21 +181,21 @@ fn compare_parity(args: &Args, image: &Path, display: &Display) -> Result<Option
 }
 
 fn parity_problem(report: &ParityReport) -> String {
-    let next = match report.is_repairable {
-        true => "`sinter repair` can restore them",
-        false => "too many for `sinter repair`",
+    let next = if report.is_repairable {
+        "`sinter repair` can restore them"
+    } else {
+        "too many for `sinter repair`"
     };
     format!("parity: {}; {next}", describe(report))
 }
 
 /// Describes a parity that does not fit an image in which its own check found nothing.
 fn other_image(report: &ParityReport) -> String {
-    let next = match report.is_repairable {
-        true => {
-            "if it was changed since, `sinter parity --force` writes a new parity; \
+    let next = if report.is_repairable {
+        "if it was changed since, `sinter parity --force` writes a new parity; \
              if not, `sinter repair` can restore it"
-        }
-        false => "if it was changed since, `sinter parity --force` writes a new parity",
+    } else {
+        "if it was changed since, `sinter parity --force` writes a new parity"
     };
     let damage = describe(report);
     format!("parity: {damage}, but the image passes its own check: {next}")
@@ -224,9 +228,10 @@ fn summary(deep: bool, report: &CheckReport) -> String {
         .iter()
         .filter_map(|(number, what)| Some(count((*number)?, what)))
         .collect();
-    let what = match parts.is_empty() {
-        true => "the file".to_owned(),
-        false => parts.join(", "),
+    let what = if parts.is_empty() {
+        "the file".to_owned()
+    } else {
+        parts.join(", ")
     };
     let verdict = format!("{what}{depth}: {verdict}{damaged}\n");
     let root = report.root_digest.filter(|_| report.problems.is_empty());

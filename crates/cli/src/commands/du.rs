@@ -135,11 +135,13 @@ fn print(args: &Args, rows: &[DuRow]) -> std::io::Result<()> {
             writeln!(out, "{line}")?;
             continue;
         }
-        let [apparent, stored, shared] =
-            [row.apparent, row.stored, row.shared].map(|bytes| match args.human_readable {
-                true => size::short(bytes),
-                false => bytes.to_string(),
-            });
+        let [apparent, stored, shared] = [row.apparent, row.stored, row.shared].map(|bytes| {
+            if args.human_readable {
+                size::short(bytes)
+            } else {
+                bytes.to_string()
+            }
+        });
         let path = text::name(path);
         writeln!(out, "{apparent:>12} {stored:>12} {shared:>12}  {path}")?;
     }

@@ -241,9 +241,10 @@ impl Search<'_> {
             return Ok(());
         }
         let mut found = Vec::new();
-        let searched = match self.colours {
-            true => self.search(file, Ansi::new(&mut found)),
-            false => self.search(file, NoColor::new(&mut found)),
+        let searched = if self.colours {
+            self.search(file, Ansi::new(&mut found))
+        } else {
+            self.search(file, NoColor::new(&mut found))
         };
         if self.args.quiet {
             found.clear();
@@ -260,9 +261,10 @@ impl Search<'_> {
         let (args, matcher, reader) = (self.args, &self.matcher, file.reader);
         let raw = Path::new(OsStr::from_bytes(file.path));
         let escaped = text::name(file.path);
-        let path = match args.json || args.null {
-            true => raw,
-            false => Path::new(&escaped),
+        let path = if args.json || args.null {
+            raw
+        } else {
+            Path::new(&escaped)
         };
         let terminator = args.null.then_some(0);
         let mut searcher = self.searcher();
@@ -310,9 +312,10 @@ impl Search<'_> {
 
     fn searcher(&self) -> Searcher {
         let args = self.args;
-        let binary = match args.text {
-            true => BinaryDetection::none(),
-            false => BinaryDetection::quit(0),
+        let binary = if args.text {
+            BinaryDetection::none()
+        } else {
+            BinaryDetection::quit(0)
         };
         SearcherBuilder::new()
             .binary_detection(binary)

@@ -98,9 +98,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     } else {
         text::print(&plain(&details, 0))?;
     }
-    Ok(match is_damaged {
-        true => ExitCode::from(exit::PARTIAL),
-        false => ExitCode::SUCCESS,
+    Ok(if is_damaged {
+        ExitCode::from(exit::PARTIAL)
+    } else {
+        ExitCode::SUCCESS
     })
 }
 
@@ -108,9 +109,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 fn damaged(args: &Args, options: &OpenOptions, error: Error) -> Result<ExitCode> {
     // of unproven bytes nothing is said
     let may_survey = options.trust.is_none() && !args.dump && args.report.is_none();
-    let rows = match may_survey {
-        true => sinterfs::survey(&args.image.image, options).unwrap_or_default(),
-        false => None,
+    let rows = if may_survey {
+        sinterfs::survey(&args.image.image, options).unwrap_or_default()
+    } else {
+        None
     };
     let Some(mut rows) = rows else {
         return Err(error);
@@ -123,9 +125,10 @@ fn damaged(args: &Args, options: &OpenOptions, error: Error) -> Result<ExitCode>
 }
 
 fn print_rows(args: &Args, rows: InfoRows) -> Result<()> {
-    text::print(&match args.json {
-        true => format!("{:#}\n", json(&InfoValue::Map(rows))),
-        false => plain(&rows, 0),
+    text::print(&if args.json {
+        format!("{:#}\n", json(&InfoValue::Map(rows)))
+    } else {
+        plain(&rows, 0)
     })
 }
 
@@ -137,9 +140,10 @@ fn disk(args: &Args, error: Error) -> Result<ExitCode> {
         && (options.partition, options.offset) == (None, None)
         && !args.dump
         && args.report.is_none();
-    let rows = match may_list {
-        true => sinterfs::partitions(image, &options)?,
-        false => None,
+    let rows = if may_list {
+        sinterfs::partitions(image, &options)?
+    } else {
+        None
     };
     let Some(rows) = rows else { return Err(error) };
     print_rows(args, rows)?;

@@ -130,9 +130,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let sorted = args.by_size || args.by_time || args.reverse;
         let mut rows = Vec::new();
         each(args, image, &path, is_match, &mut |row| {
-            match sorted {
-                true => rows.push(row.clone()),
-                false => show(args, image, row, &mut out)?,
+            if sorted {
+                rows.push(row.clone());
+            } else {
+                show(args, image, row, &mut out)?;
             }
             Ok(WalkStep::On)
         })?;

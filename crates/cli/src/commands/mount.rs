@@ -328,10 +328,11 @@ fn settings(args: &Args) -> Result<Settings> {
     if args.image.cache_size.is_none() {
         image.cache_bytes = sinterfs::mount::default_cache_bytes();
     }
-    let default = match sinterfs::is_url(&args.image.image) {
+    let default = if sinterfs::is_url(&args.image.image) {
         // most of them wait for the network
-        true => REMOTE_THREADS,
-        false => 0,
+        REMOTE_THREADS
+    } else {
+        0
     };
     mount.threads = args.threads.map_or(default, usize::from);
     let names: Vec<_> = args.images().map(fsname).collect();
@@ -398,9 +399,10 @@ fn serve(attached: Option<Attached>) -> Result<ExitCode> {
 /// Starts this program again as the serving process, and waits until it is ready.
 fn in_background(words: &[OsString]) -> Result<ExitCode> {
     let own = std::env::current_exe().map_err(|e| {
-        let what = match Path::new("/proc/self").exists() {
-            true => "cannot find this program",
-            false => "mounting needs /proc, which is not mounted here",
+        let what = if Path::new("/proc/self").exists() {
+            "cannot find this program"
+        } else {
+            "mounting needs /proc, which is not mounted here"
         };
         Error::io(what, e)
     })?;

@@ -136,9 +136,10 @@ fn mend(args: &Args) -> Result<Option<ExitCode>> {
         let json = json!({ "restored": report.parts, "bytes": report.bytes, "kept": kept });
         text::print(&format!("{json:#}\n"))?;
     } else if !args.verbosity.quiet {
-        let done = match report.parts.is_empty() {
-            true => "no metadata is damaged".to_owned(),
-            false => format!("restored from their copy: {}", report.parts.join(", ")),
+        let done = if report.parts.is_empty() {
+            "no metadata is damaged".to_owned()
+        } else {
+            format!("restored from their copy: {}", report.parts.join(", "))
         };
         messages::write(&format!("{done}\n{}", kept_line(kept)));
     }
@@ -154,9 +155,10 @@ fn kept_line(kept: Option<&PathBuf>) -> String {
 }
 
 fn summary(report: &RepairReport) -> String {
-    let done = match report.found.damage.is_none() {
-        true => "nothing is damaged".to_owned(),
-        false => format!("restored; {}", describe(&report.found)),
+    let done = if report.found.damage.is_none() {
+        "nothing is damaged".to_owned()
+    } else {
+        format!("restored; {}", describe(&report.found))
     };
     format!("{done}\n{}", kept_line(report.kept.as_ref()))
 }

@@ -57,9 +57,10 @@ struct Extents {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let opened = args.image.open()?;
     let image = &**opened.raw();
-    let follow = match args.dereference {
-        true => Follow::All,
-        false => Follow::Parents,
+    let follow = if args.dereference {
+        Follow::All
+    } else {
+        Follow::Parents
     };
     for path in &args.paths {
         for path in expand(image, trimmed(path.as_bytes()))? {
@@ -67,9 +68,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             let shown: &[u8] = if path.is_empty() { b"." } else { &path };
             let row = row(image, ino, shown)?;
             let extents = extents(image, ino, row.kind)?;
-            let printed = match args.json {
-                true => json_line(image, &row, &extents)?,
-                false => plain(image, &row, &extents)?,
+            let printed = if args.json {
+                json_line(image, &row, &extents)?
+            } else {
+                plain(image, &row, &extents)?
             };
             text::print(&printed)?;
         }

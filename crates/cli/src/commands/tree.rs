@@ -118,9 +118,10 @@ fn line(args: &Args, image: &dyn Image, entry: &TreeEntry<'_>) -> Result<String>
     line += if *own { "└── " } else { "├── " };
     if (args.size || args.human_readable) && entry.kind == FileType::File {
         let bytes = image.inode(entry.ino)?.size;
-        line += &match args.human_readable {
-            true => format!("[{:>5}]  ", size::short(bytes)),
-            false => format!("[{bytes:>11}]  "),
+        line += &if args.human_readable {
+            format!("[{:>5}]  ", size::short(bytes))
+        } else {
+            format!("[{bytes:>11}]  ")
         };
     }
     line += &text::name(entry.name);

@@ -67,9 +67,10 @@ fn mkcomposefs(mut parsed: Parsed) -> Result<Vec<OsString>> {
         .into();
     words.append(&mut parsed.translated);
     words.push(with_value("--output", &image));
-    match parsed.is_given("--from-file") {
-        true => words.push(with_value("--from-dump", &source)),
-        false => words.extend(["--".into(), source]),
+    if parsed.is_given("--from-file") {
+        words.push(with_value("--from-dump", &source));
+    } else {
+        words.extend(["--".into(), source]);
     }
     Ok(words)
 }

@@ -118,9 +118,10 @@ fn name_of(source: &OsStr) -> Result<Vec<u8>> {
 /// Returns a path below a source: it counts from there, unless it is one of the system.
 fn in_source(path: &[u8], source: &OsStr) -> Result<Vec<u8>> {
     let starts = [&b"/"[..], b"./", b"../"];
-    match starts.iter().any(|start| path.starts_with(start)) {
-        true => values::relative_to(Path::new(source), &values::os_string(path.to_vec())),
-        false => Ok(path.to_vec()),
+    if starts.iter().any(|start| path.starts_with(start)) {
+        values::relative_to(Path::new(source), &values::os_string(path.to_vec()))
+    } else {
+        Ok(path.to_vec())
     }
 }
 

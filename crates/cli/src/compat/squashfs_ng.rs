@@ -192,9 +192,10 @@ fn gensquashfs(mut parsed: Parsed) -> Result<Vec<OsString>> {
             parsed.push(of_root, "0");
         }
     }
-    let of_times = match parsed.is_given("-k") {
-        true => "--root-time",
-        false => "--set-time",
+    let of_times = if parsed.is_given("-k") {
+        "--root-time"
+    } else {
+        "--set-time"
     };
     set_time(&mut parsed, of_times)?;
     if !parsed.is_given("-x") {

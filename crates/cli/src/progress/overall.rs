@@ -125,9 +125,10 @@ impl Stages {
             .expected_bytes
             .saturating_sub(self.segment.bytes) as f64;
         let all = self.segment.stored as f64 + to_cut * kept;
-        let share = match all > 0.0 {
-            true => (encoded / all).min(1.0),
-            false => self.segment.share()? / 2.0,
+        let share = if all > 0.0 {
+            (encoded / all).min(1.0)
+        } else {
+            self.segment.share()? / 2.0
         };
         rest_at(share, seconds - self.segment.began.unwrap_or(0.0))
     }

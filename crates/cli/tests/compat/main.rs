@@ -419,9 +419,12 @@ fn archives_and_directories_are_packed_as_by_tools_of_squashfs() {
     shell(work, ARCHIVED);
     let flags = &["Compression", "Block size", "exportable", "Always-use"];
     // with -T the real ones do not use fragments for tails, but have the flag
-    let told = |line: &str| match line.contains("-T") {
-        true => &flags[..3],
-        false => flags,
+    let told = |line: &str| {
+        if line.contains("-T") {
+            &flags[..3]
+        } else {
+            flags
+        }
     };
     for (line, but_root) in [
         ("-quiet -no-progress IMAGE <listed.tar", true),

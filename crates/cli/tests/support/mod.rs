@@ -213,9 +213,10 @@ pub fn kernel_serves() -> bool {
 /// file system.
 pub fn lacking(format: &str, why: &str) {
     let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
-    match known.contains(format) {
-        true => skip(why),
-        false => eprintln!("NOT RUN: {why}"),
+    if known.contains(format) {
+        skip(why);
+    } else {
+        eprintln!("NOT RUN: {why}");
     }
 }
 

@@ -190,12 +190,20 @@ impl WriteOptions {
     /// Returns how content is stored.
     pub(super) fn form(&self) -> Form {
         let compressed = self.compression != Compression::None;
-        match self.kernel.knows_extents() {
-            true if compressed => Form::Extents,
-            false if compressed => Form::Clusters,
-            _ if self.chunk_size.is_some() || self.device.is_some() => Form::Chunks,
-            false if self.holes && self.kernel.knows_chunks() => Form::Chunks,
-            _ => Form::Plain,
+        if compressed {
+            return if self.kernel.knows_extents() {
+                Form::Extents
+            } else {
+                Form::Clusters
+            };
+        }
+        // newer kernels know extents, which express holes without chunks
+        let chunks_for_holes =
+            self.holes && self.kernel.knows_chunks() && !self.kernel.knows_extents();
+        if self.chunk_size.is_some() || self.device.is_some() || chunks_for_holes {
+            Form::Chunks
+        } else {
+            Form::Plain
         }
     }
 

@@ -40,9 +40,10 @@ impl ArchiveJob<'_> {
 
     /// Stops if asked to.
     pub(super) fn pause(&self) -> Result<()> {
-        match self.observer.cancelled() {
-            true => Err(Error::new(Kind::Cancelled, "stopped on request")),
-            false => Ok(()),
+        if self.observer.cancelled() {
+            Err(Error::new(Kind::Cancelled, "stopped on request"))
+        } else {
+            Ok(())
         }
     }
 

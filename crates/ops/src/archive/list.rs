@@ -128,9 +128,10 @@ fn digest(archive: &ArchiveJob<'_>, ino: Ino, buf: &mut [u8]) -> Result<FileDige
             archive.pause()?;
             let len = usize::try_from(range.end - at).map_or(buf.len(), |len| len.min(buf.len()));
             let part = buf.split_at_mut(len).0;
-            let count = match is_hole {
-                true => part.len(),
-                false => archive.image.read_at(ino, at, part)?,
+            let count = if is_hole {
+                part.len()
+            } else {
+                archive.image.read_at(ino, at, part)?
             };
             let data = part.get(..count).filter(|data| !data.is_empty());
             digest.update(data.ok_or_else(|| Error::corrupt("a file ends before its size"))?);

@@ -71,9 +71,10 @@ impl ArchiveJob<'_> {
             FileType::Symlink => self.image.read_link(item.ino)?,
             _ => Vec::new(),
         };
-        let xattrs = match self.options.xattrs && first.is_none() {
-            true => self.image.xattrs(item.ino)?,
-            false => Xattrs::new(),
+        let xattrs = if self.options.xattrs && first.is_none() {
+            self.image.xattrs(item.ino)?
+        } else {
+            Xattrs::new()
         };
         let content = match self.options.format {
             ArchiveFormat::Mtree => None,

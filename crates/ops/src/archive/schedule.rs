@@ -117,9 +117,10 @@ impl Schedule {
             let Some(need) = blocks.get_mut(index) else {
                 return;
             };
-            match now - need.before <= bytes {
-                true => need.last = used.end(),
-                false => far.push(used.far(index)),
+            if now - need.before <= bytes {
+                need.last = used.end();
+            } else {
+                far.push(used.far(index));
             }
         })?;
         self.spill = Spill::new(far);

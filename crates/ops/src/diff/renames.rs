@@ -104,9 +104,10 @@ fn hash_all(jobs: &[Job<'_>], comparison: &Comparison<'_>, threads: usize) -> Re
         if let Ok((len, hash)) = hash(job, buffer) {
             let mut by_hash = by_hash.lock().map_err(|_| panicked())?;
             let files = by_hash.entry((len, hash)).or_default();
-            match job.is_new {
-                true => files.1.push(job.index),
-                false => files.0.push(job.index),
+            if job.is_new {
+                files.1.push(job.index);
+            } else {
+                files.0.push(job.index);
             }
         }
         Ok(())

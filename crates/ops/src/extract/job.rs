@@ -45,9 +45,10 @@ pub(crate) struct Kept(pub(crate) Mutex<HashMap<usize, Option<Spot>>>);
 impl Extraction<'_> {
     /// Stops if asked to.
     pub(crate) fn pause(&self) -> Result<()> {
-        match self.observer.cancelled() {
-            true => Err(Error::new(Kind::Cancelled, "stopped on request")),
-            false => Ok(()),
+        if self.observer.cancelled() {
+            Err(Error::new(Kind::Cancelled, "stopped on request"))
+        } else {
+            Ok(())
         }
     }
 

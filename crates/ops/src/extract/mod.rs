@@ -165,11 +165,12 @@ impl Steps<'_> {
         let missing = lock(missing);
         let one_dir = |a: &Alias, b: &Alias| a.spot.dir == b.spot.dir;
         self.each(&self.0.plan.aliases, one_dir, |alias| {
-            let made = match missing.contains(&alias.first) {
-                true => Err(Error::not_found(
+            let made = if missing.contains(&alias.first) {
+                Err(Error::not_found(
                     "the first name of this hard link was not restored",
-                )),
-                false => self.alias(alias),
+                ))
+            } else {
+                self.alias(alias)
             };
             self.0
                 .settle(made.map_err(|error| self.0.locate(error, alias.spot)))?;
@@ -214,9 +215,12 @@ impl Steps<'_> {
             }
             other => other?,
         };
-        self.0.counts.add(|counts| match made {
-            true => counts.links += 1,
-            false => counts.kept += 1,
+        self.0.counts.add(|counts| {
+            if made {
+                counts.links += 1;
+            } else {
+                counts.kept += 1;
+            }
         });
         Ok(())
     }

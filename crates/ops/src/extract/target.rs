@@ -160,9 +160,10 @@ impl Target {
     pub(crate) fn first_mode(&self, inode: &Inode) -> Mode {
         let mode = u32::from(inode.meta.mode);
         let plain = mode & 0o7000 == 0 && mode >> 3 & 7 == mode & 7;
-        match self.permissions && plain && self.makes_for(inode) {
-            true => Mode::from_raw_mode(mode),
-            false => self.file_mode,
+        if self.permissions && plain && self.makes_for(inode) {
+            Mode::from_raw_mode(mode)
+        } else {
+            self.file_mode
         }
     }
 

@@ -218,9 +218,10 @@ impl sinterfs_model::Image for Failing<'_> {
         from: u64,
         visit: &mut dyn FnMut(sinterfs_model::Extent) -> std::ops::ControlFlow<()>,
     ) -> sinterfs_model::Result<()> {
-        match ino == self.ino && self.ranges.is_empty() {
-            true => Err(sinterfs_model::Error::corrupt("no extents")),
-            false => self.image.extents(ino, from, visit),
+        if ino == self.ino && self.ranges.is_empty() {
+            Err(sinterfs_model::Error::corrupt("no extents"))
+        } else {
+            self.image.extents(ino, from, visit)
         }
     }
 

@@ -294,10 +294,12 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
     ) -> Result<()> {
         let sequence = self.result.number()?;
         let is_first = self.result.extents.len() == self.content.first_extent;
-        let preceded = match self.content.has_hole {
-            true => Preceded::ByHole,
-            false if is_first => Preceded::ByNothing,
-            false => Preceded::BySegments,
+        let preceded = if self.content.has_hole {
+            Preceded::ByHole
+        } else if is_first {
+            Preceded::ByNothing
+        } else {
+            Preceded::BySegments
         };
         self.result.extents.push(MapExtent::Data {
             block: BlockId(sequence),

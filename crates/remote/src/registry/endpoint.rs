@@ -127,9 +127,10 @@ impl Endpoint {
         // the client of TLS takes the cryptography that the runtime chooses
         runtime::handle()?;
         // the client would send headers of the file to wherever it is led
-        let redirects = match server.headers.is_empty() {
-            true => Policy::limited(REDIRECTS),
-            false => Policy::none(),
+        let redirects = if server.headers.is_empty() {
+            Policy::limited(REDIRECTS)
+        } else {
+            Policy::none()
         };
         let mut builder = Client::builder()
             .user_agent(concat!("sinterfs/", env!("CARGO_PKG_VERSION")))

@@ -133,9 +133,10 @@ fn entries<'a>(key: &str, item: &'a Item) -> Result<Vec<Entry<'a>>> {
 
 /// Reads the URL of a server; without a scheme it is `https`.
 fn location(text: &str) -> Result<Url> {
-    let full = match text.contains("://") {
-        true => text.to_owned(),
-        false => format!("https://{text}"),
+    let full = if text.contains("://") {
+        text.to_owned()
+    } else {
+        format!("https://{text}")
     };
     // the text may hold a password
     let refused = || Error::unsupported("a server is http:// or https://, a name, and a path");

@@ -34,9 +34,10 @@ pub(crate) async fn resolve(
 
 /// Gets a manifest by its tag or digest; also returns its digest.
 pub(super) async fn get(session: &Session, version: &str) -> Result<(Value, String), Failure> {
-    let asked = match version.starts_with("sha256:") {
-        true => Asked::Content,
-        false => Asked::Tag,
+    let asked = if version.starts_with("sha256:") {
+        Asked::Content
+    } else {
+        Asked::Tag
     };
     let from = async |endpoint: Arc<Endpoint>| {
         let part = format!("manifests/{version}");

@@ -158,9 +158,10 @@ fn rewrite(
             "a compression for a category makes no sense where blocks stay as they are",
         ));
     }
-    let remade = match needs_tree(request) {
-        true => Some(tables(&prepared.input, request, observer)?),
-        false => None,
+    let remade = if needs_tree(request) {
+        Some(tables(&prepared.input, request, observer)?)
+    } else {
+        None
     };
     let metadata = match (&remade, request.parts) {
         (Some((tree, map)), _) => MetadataPlan::Rebuild(tree, map),

@@ -41,9 +41,10 @@ impl Destination {
     /// Returns what a path or a URL names.
     pub fn of(path: impl Into<PathBuf>, replace: bool) -> Self {
         let path = path.into();
-        match place::is_url(&path) {
-            true => Self::Object { url: path, replace },
-            false => Self::File { path, replace },
+        if place::is_url(&path) {
+            Self::Object { url: path, replace }
+        } else {
+            Self::File { path, replace }
         }
     }
 

@@ -71,9 +71,10 @@ impl Resource {
                 chunk_size: header.chunk_size,
             };
             check_chunk_size(encoding)?;
-            let kind = match header.is_pipable {
-                true => ResourceKind::Pipable(encoding),
-                false => ResourceKind::Chunks(encoding),
+            let kind = if header.is_pipable {
+                ResourceKind::Pipable(encoding)
+            } else {
+                ResourceKind::Chunks(encoding)
             };
             (entry.len, kind)
         } else {

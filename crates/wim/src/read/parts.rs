@@ -68,9 +68,10 @@ pub fn is_image(source: &dyn ReadAt, offset: u64) -> Result<bool> {
 pub fn header(source: &dyn ReadAt, offset: u64) -> Result<WimHeader> {
     let len = source.len().saturating_sub(offset);
     let first = read_header(source, offset, 0, len)?;
-    match first.is_pipable {
-        true => read_header(source, offset, len.saturating_sub(HEADER_LEN as u64), len),
-        false => Ok(first),
+    if first.is_pipable {
+        read_header(source, offset, len.saturating_sub(HEADER_LEN as u64), len)
+    } else {
+        Ok(first)
     }
 }
 
@@ -98,12 +99,13 @@ fn check(header: &WimHeader) -> Result<()> {
     }
     let is_compressed = header.flags.has(HeaderFlags::COMPRESSION);
     let Some(codec) = header.codec() else {
-        return match is_compressed {
-            true => Err(Error::unsupported(format!(
+        return if is_compressed {
+            Err(Error::unsupported(format!(
                 "compression {:#x}",
                 header.flags.0
-            ))),
-            false => Ok(()),
+            )))
+        } else {
+            Ok(())
         };
     };
     let (smallest, largest) = codec.chunk_sizes();

@@ -169,10 +169,12 @@ impl Indexes {
             // both regions of small packs have an even number of indexes before them
             _ => (number / 2 * 2, 2),
         };
-        let skip = match first >= before + large {
-            true => (first - large) * SMALL + large * LARGE,
-            false if first >= before => before * SMALL + (first - before) * LARGE,
-            false => first * SMALL,
+        let skip = if first >= before + large {
+            (first - large) * SMALL + large * LARGE
+        } else if first >= before {
+            before * SMALL + (first - before) * LARGE
+        } else {
+            first * SMALL
         };
         let len = if count == 2 { 8 } else { 32 };
         let pack = Pack {

@@ -176,9 +176,10 @@ impl ContentHasher<'_> {
                 }
                 let want = usize::try_from(stop - end).map_or(PIECE, |left| left.min(PIECE));
                 let piece = state.buffer.split_at_mut(want).0;
-                let count = match is_hole {
-                    true => want,
-                    false => content.read_at(end, piece)?,
+                let count = if is_hole {
+                    want
+                } else {
+                    content.read_at(end, piece)?
                 };
                 let piece = piece.split_at(count).0;
                 hash.update(piece);

@@ -77,10 +77,14 @@ pub fn mount_overlay(
 /// Calls for each file until that says no.
 fn each_file(image: &dyn Image, mut call: impl FnMut(Ino) -> Result<bool>) -> Result<()> {
     walk(image, image.info().root, &mut |visit| match visit {
-        Visit::Enter(entry) if entry.kind == FileType::File => match call(entry.ino)? {
-            true => Ok(WalkStep::On),
-            false => Ok(WalkStep::Stop),
-        },
+        Visit::Enter(entry) if entry.kind == FileType::File => {
+            let goes_on = call(entry.ino)?;
+            Ok(if goes_on {
+                WalkStep::On
+            } else {
+                WalkStep::Stop
+            })
+        }
         Visit::Broken(_, error) => Err(error),
         Visit::Enter(_) | Visit::Leave(_) => Ok(WalkStep::On),
     })

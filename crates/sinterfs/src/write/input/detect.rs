@@ -137,9 +137,10 @@ impl What {
             let what = "a list of files is read from a file: download it";
             return Err(Error::unsupported(what).path(place::shown(path)));
         }
-        Ok(match archive::is_archive(&start) {
-            true => Self::Archive,
-            false => Self::Image,
+        Ok(if archive::is_archive(&start) {
+            Self::Archive
+        } else {
+            Self::Image
         })
     }
 }

@@ -75,20 +75,19 @@ impl DockerArchive {
             None => self.find(MANIFEST).is_none() || platform.is_some(),
         };
         let has_layout = self.find(oci::INDEX).is_some();
-        let names = match by_layout && has_layout {
-            true => oci::layers(self, platform, image)?,
-            false if form == Some(Transport::OciArchive) => {
-                let what = "the archive holds no OCI layout; docker-archive: names those of Docker";
-                return Err(Error::invalid(what).path(&self.path));
-            }
-            false if platform.is_some() => {
-                let option = Setting::Platform;
-                let what = format!(
-                    "{option} chooses among the images of an OCI layout, and the archive has none"
-                );
-                return Err(Error::invalid(what).about([option]).path(&self.path));
-            }
-            false => self.of_manifest(image)?,
+        let names = if by_layout && has_layout {
+            oci::layers(self, platform, image)?
+        } else if form == Some(Transport::OciArchive) {
+            let what = "the archive holds no OCI layout; docker-archive: names those of Docker";
+            return Err(Error::invalid(what).path(&self.path));
+        } else if platform.is_some() {
+            let option = Setting::Platform;
+            let what = format!(
+                "{option} chooses among the images of an OCI layout, and the archive has none"
+            );
+            return Err(Error::invalid(what).about([option]).path(&self.path));
+        } else {
+            self.of_manifest(image)?
         };
         let layer = |name: &String| {
             let (stream, _) = self.open(name)?;
@@ -168,12 +167,11 @@ impl DockerArchive {
             None => Box::new(stream),
         };
         let found = format!("sha256:{}", hex(&sha256_of(stream).map_err(failed)?.0));
-        match found == digest {
-            true => Ok(()),
-            false => {
-                let what = format!("the layer is {found}, the configuration says {digest}");
-                Err(Error::corrupt(what).path(self.shown(name)))
-            }
+        if found == digest {
+            Ok(())
+        } else {
+            let what = format!("the layer is {found}, the configuration says {digest}");
+            Err(Error::corrupt(what).path(self.shown(name)))
         }
     }
 

@@ -107,9 +107,10 @@ impl Flat<'_> {
         let blob = self.0.join(digits);
         // of an index with several images
         let manifest = self.0.join(format!("{digits}.{MANIFEST}"));
-        match !blob.exists() && manifest.exists() {
-            true => manifest,
-            false => blob,
+        if !blob.exists() && manifest.exists() {
+            manifest
+        } else {
+            blob
         }
     }
 }

@@ -199,11 +199,12 @@ fn is_for(blobs: &dyn Blobs, manifest: &Value, asked: &str) -> Result<()> {
     let digest = digest(config)?;
     let config = read(blobs, &blob(&digest), Some(&digest))?;
     let found = platform_in(&config);
-    match found.is_empty() || fits(&found, asked) {
-        true => Ok(()),
-        false => Err(Error::not_found(format!(
+    if found.is_empty() || fits(&found, asked) {
+        Ok(())
+    } else {
+        Err(Error::not_found(format!(
             "no image for {asked}; there are: {found}"
-        ))),
+        )))
     }
 }
 
@@ -256,9 +257,10 @@ impl Digest {
                 return Err(Error::unsupported(what));
             }
         };
-        match found == self.hex {
-            true => Ok(()),
-            false => Err(Error::corrupt(format!("the {what} has the {name} {found}"))),
+        if found == self.hex {
+            Ok(())
+        } else {
+            Err(Error::corrupt(format!("the {what} has the {name} {found}")))
         }
     }
 }
@@ -321,9 +323,10 @@ pub(super) fn whole(blobs: &dyn Blobs, name: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = stream.take(LONGEST + 1).read_to_end(&mut bytes);
     read.map_err(|error| Error::io("cannot read", error).path(blobs.shown(name)))?;
-    match bytes.len() as u64 > LONGEST {
-        true => Err(Error::limit(format!("more than {LONGEST} bytes")).path(blobs.shown(name))),
-        false => Ok(bytes),
+    if bytes.len() as u64 > LONGEST {
+        Err(Error::limit(format!("more than {LONGEST} bytes")).path(blobs.shown(name)))
+    } else {
+        Ok(bytes)
     }
 }
 

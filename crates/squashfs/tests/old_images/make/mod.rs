@@ -179,10 +179,7 @@ impl Maker {
         let start = self.image.len() as u64;
         let mut words = Vec::new();
         let fragments = self.kind.major > 1;
-        let tail = match fragments {
-            true => content.len() % BLOCK,
-            false => 0,
-        };
+        let tail = if fragments { content.len() % BLOCK } else { 0 };
         for block in content[..content.len() - tail].chunks(BLOCK) {
             words.extend(self.block(block));
         }
@@ -221,20 +218,20 @@ impl Maker {
             return self.pack(&[(0, 32)]);
         }
         let encoded = zlib(raw);
-        let stored = match encoded.len() < raw.len() {
-            true => encoded.len() as u64,
-            false => {
-                raw.len() as u64
-                    | if self.kind.major == 1 {
-                        1 << 15
-                    } else {
-                        1 << 24
-                    }
-            }
+        let stored = if encoded.len() < raw.len() {
+            encoded.len() as u64
+        } else {
+            raw.len() as u64
+                | if self.kind.major == 1 {
+                    1 << 15
+                } else {
+                    1 << 24
+                }
         };
-        self.image.extend(match encoded.len() < raw.len() {
-            true => &encoded[..],
-            false => raw,
+        self.image.extend(if encoded.len() < raw.len() {
+            &encoded[..]
+        } else {
+            raw
         });
         self.pack(&[(stored, if self.kind.major == 1 { 16 } else { 32 })])
     }
@@ -370,9 +367,12 @@ impl Maker {
             let rows: Vec<u8> = self
                 .fragments
                 .iter()
-                .flat_map(|(start, size)| match wide {
-                    true => self.pack(&[(*start, 64), (*size, 32), (0, 32)]),
-                    false => self.pack(&[(*start, 32), (*size, 32)]),
+                .flat_map(|(start, size)| {
+                    if wide {
+                        self.pack(&[(*start, 64), (*size, 32), (0, 32)])
+                    } else {
+                        self.pack(&[(*start, 32), (*size, 32)])
+                    }
                 })
                 .collect();
             fragment_table = self.table(&rows, if wide { 64 } else { 32 });

@@ -21,9 +21,10 @@ pub(super) fn pack(big: bool, fields: &[(u64, u32)]) -> Vec<u8> {
     for (value, width) in fields {
         for bit in 0..*width {
             // the first bit of a big-endian field is its highest
-            let (from, to) = match big {
-                true => (width - 1 - bit, 7 - at % 8),
-                false => (bit, at % 8),
+            let (from, to) = if big {
+                (width - 1 - bit, 7 - at % 8)
+            } else {
+                (bit, at % 8)
             };
             bytes[at as usize / 8] |= u8::from(value >> from & 1 == 1) << to;
             at += 1;
@@ -76,9 +77,10 @@ impl Stream {
             return;
         }
         let encoded = zlib(&self.open);
-        let (flag, bytes) = match encoded.len() < self.open.len() && !self.kind.raw {
-            true => (0, &encoded),
-            false => (RAW, &self.open),
+        let (flag, bytes) = if encoded.len() < self.open.len() && !self.kind.raw {
+            (0, &encoded)
+        } else {
+            (RAW, &self.open)
         };
         let header = flag | bytes.len() as u16;
         self.stored
