@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use sinterfs_block::codec::unit::encode;
 use sinterfs_block::{ReadAt, Sink};
-use sinterfs_model::{Error, Kind, Observer, Result, Stage, Tally};
+use sinterfs_model::{Error, Observer, Result, Stage, Tally};
 
 use crate::header::{BLOCK_SIZE_MAX, CloopHeader, HEADER_LEN, SCRIPT_LEN};
 
@@ -84,9 +84,7 @@ pub fn write(
     let step = unit.saturating_mul(batch.saturating_mul(options.threads.max(1) as u64));
     let mut start = 0;
     while start < device.len() {
-        if observer.cancelled() {
-            return Err(Error::new(Kind::Cancelled, "stopped on request"));
-        }
+        observer.check_cancelled()?;
         let end = start.saturating_add(step).min(device.len());
         for stored in compress(device, start, end, options)? {
             table.extend(at.to_be_bytes());

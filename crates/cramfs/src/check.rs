@@ -85,7 +85,7 @@ fn checksum(image: &Cramfs, observer: &dyn Observer) -> Result<()> {
     let mut crc = u32::MAX;
     let mut at = head.at;
     while at < head.size {
-        fail_if_cancelled(observer)?;
+        observer.check_cancelled()?;
         let len = PIECE.min(head.size - at);
         let mut piece = window.read(at, len)?.to_vec();
         if at == head.at
@@ -121,7 +121,7 @@ fn inodes(image: &Cramfs, report: &mut Report, observer: &dyn Observer) -> Resul
     };
     observer.expect(Stage::Verify, tally(image.nodes.all().len() as u64));
     for (number, node) in (1..).zip(image.nodes.all()) {
-        fail_if_cancelled(observer)?;
+        observer.check_cancelled()?;
         let found = match node.kind {
             FileType::File => image.extents_of(&node.fields, 0, &mut |_| ControlFlow::Continue(())),
             FileType::Symlink => image.read_link(Ino(number)).map(drop),
@@ -130,13 +130,6 @@ fn inodes(image: &Cramfs, report: &mut Report, observer: &dyn Observer) -> Resul
         report.record(found)?;
         report.inodes += 1;
         observer.advance(Stage::Verify, tally(1));
-    }
-    Ok(())
-}
-
-fn fail_if_cancelled(observer: &dyn Observer) -> Result<()> {
-    if observer.cancelled() {
-        return Err(Error::new(Kind::Cancelled, "stopped on request"));
     }
     Ok(())
 }

@@ -58,13 +58,6 @@ pub fn check(
     Ok(report)
 }
 
-fn stop_if_cancelled(observer: &dyn Observer) -> Result<()> {
-    if observer.cancelled() {
-        return Err(Error::new(Kind::Cancelled, "stopped on request"));
-    }
-    Ok(())
-}
-
 /// Decodes every fblock.
 fn fblocks(image: &Cromfs, report: &mut Report, observer: &dyn Observer) -> Result<()> {
     let reader = &image.content.fblocks;
@@ -75,7 +68,7 @@ fn fblocks(image: &Cromfs, report: &mut Report, observer: &dyn Observer) -> Resu
     let total = reader.places.iter().map(|place| u64::from(place.stored));
     observer.expect(Stage::Verify, bytes(total.sum()));
     for place in &reader.places {
-        stop_if_cancelled(observer)?;
+        observer.check_cancelled()?;
         let decoded = reader.decode(*place).map(drop);
         report.record(decoded.map_err(|e| e.at("fblock", reader.file_offset(place.at))))?;
         observer.advance(Stage::Verify, bytes(place.stored.into()));
@@ -88,7 +81,7 @@ fn inodes(image: &Cromfs, report: &mut Report, observer: &dyn Observer) -> Resul
     // inodes may overlap: then the numbers of all of them are more than the table has
     let mut left = image.inodes.table_len();
     for (ino, node) in (1..).map(Ino).zip(&image.inodes.nodes) {
-        stop_if_cancelled(observer)?;
+        observer.check_cancelled()?;
         let checked = match node.kind {
             FileType::File => blocks(image, node.number, &mut left),
             FileType::Symlink => image.read_link(ino).map(drop),

@@ -63,12 +63,7 @@ pub fn check(image: &Erofs, observer: &dyn Observer) -> Result<Report> {
     walk.special(&mut report)?;
     walk.inode(root, None, "", &mut report)?;
     while let Some(dir) = walk.waiting.pop() {
-        if observer.cancelled() {
-            return Err(Error::new(
-                sinterfs_model::Kind::Cancelled,
-                "the check was stopped",
-            ));
-        }
+        observer.check_cancelled()?;
         walk.directory(&dir, &mut report)?;
     }
     walk.links(&mut report);

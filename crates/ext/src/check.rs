@@ -59,9 +59,7 @@ pub fn check(
     let mut seen = HashSet::from([ROOT]);
     let mut left = vec![(ROOT, ROOT)];
     while let Some((number, parent)) = left.pop() {
-        if observer.cancelled() {
-            return Err(Error::new(Kind::Cancelled, "stopped on request"));
-        }
+        observer.check_cancelled()?;
         let inode = inode(&ext, number, &mut report)?;
         report.inodes += 1;
         observer.advance(

@@ -89,9 +89,7 @@ fn inodes(image: &Iso9660, report: &mut Report, observer: &dyn Observer) -> Resu
     };
     observer.expect(Stage::Verify, tally(image.nodes.all().len() as u64));
     for (number, node) in (1..).zip(image.nodes.all()) {
-        if observer.cancelled() {
-            return Err(Error::new(Kind::Cancelled, "stopped on request"));
-        }
+        observer.check_cancelled()?;
         let ino = Ino(number);
         let found = match node.kind {
             FileType::File => image

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** no library crate prints.
 
-use crate::Error;
+use crate::{Error, Kind, Result};
 
 /// A part of the work, in the order of the pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -71,6 +71,14 @@ pub trait Observer: Send + Sync {
     /// Returns whether the work should stop; checked between steps of the work.
     fn cancelled(&self) -> bool {
         false
+    }
+
+    /// Fails with [`Kind::Cancelled`] if the work should stop.
+    fn check_cancelled(&self) -> Result<()> {
+        if self.cancelled() {
+            return Err(Error::new(Kind::Cancelled, "stopped on request"));
+        }
+        Ok(())
     }
 }
 

@@ -63,11 +63,7 @@ pub fn verify(image: &dyn Image, threads: usize, observer: &dyn Observer) -> Res
         if entry.kind == FileType::Directory {
             dirs.push(entry.ino);
         }
-        if observer.cancelled() {
-            Err(Error::new(Kind::Cancelled, "stopped on request"))
-        } else {
-            Ok(())
-        }
+        observer.check_cancelled()
     })?;
     for (ino, (nlink, seen)) in links {
         let wrong = || {
@@ -219,9 +215,7 @@ impl Check<'_> {
     fn read_data(&self, ino: Ino, range: Range<u64>, buf: &mut [u8]) -> Result<()> {
         let mut at = range.start;
         while at < range.end {
-            if self.observer.cancelled() {
-                return Err(Error::new(Kind::Cancelled, "stopped on request"));
-            }
+            self.observer.check_cancelled()?;
             let len = usize::try_from(range.end - at).map_or(buf.len(), |len| len.min(buf.len()));
             let count = self.image.read_at(ino, at, buf.split_at_mut(len).0)?;
             if count == 0 {

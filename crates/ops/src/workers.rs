@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use sinterfs_model::{Error, Kind, Observer, Result};
+use sinterfs_model::{Error, Observer, Result};
 
 /// Resolves a number of threads: zero means as many as the machine runs at once.
 pub(crate) fn thread_count(asked: usize) -> usize {
@@ -94,11 +94,9 @@ pub(crate) fn run<J: Sync, S>(
                 break;
             };
             let Some(job) = jobs.get(index) else { break };
-            let done = if observer.cancelled() {
-                Err(Error::new(Kind::Cancelled, "stopped on request"))
-            } else {
-                work(&mut state, job)
-            };
+            let done = observer
+                .check_cancelled()
+                .and_then(|()| work(&mut state, job));
             if let Err(error) = done {
                 stop.store(true, Ordering::Relaxed);
                 let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use sinterfs_model::{Error, Kind, Observer, Result};
+use sinterfs_model::{Error, Observer, Result};
 
 use crate::layout::UNIT;
 
@@ -40,11 +40,7 @@ pub(crate) fn for_each(
             if index >= count || lock().is_some() {
                 return;
             }
-            let done = if observer.cancelled() {
-                Err(Error::new(Kind::Cancelled, "stopped on request"))
-            } else {
-                work(index)
-            };
+            let done = observer.check_cancelled().and_then(|()| work(index));
             if let Err(error) = done {
                 lock().get_or_insert(error);
                 return;

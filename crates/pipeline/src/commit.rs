@@ -10,8 +10,6 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use sinterfs_model::{Block, Error, ImageWriter, Observer, Result, Stage, Tally};
 
-use crate::threads;
-
 /// The interval at which a waiting stage checks whether to stop.
 pub(crate) const POLL: Duration = Duration::from_millis(100);
 
@@ -25,7 +23,7 @@ pub(crate) fn commit(
     let mut early: BTreeMap<u32, Block> = BTreeMap::new();
     let mut written = 0;
     loop {
-        threads::check_cancelled(observer)?;
+        observer.check_cancelled()?;
         let block = match blocks.recv_timeout(POLL) {
             Ok(block) => block?,
             Err(RecvTimeoutError::Timeout) => continue,

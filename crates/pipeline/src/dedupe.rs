@@ -225,7 +225,7 @@ impl FirstReader<'_> {
         file: NodeId,
         unique_size: bool,
     ) -> Result<Option<(Fingerprint, Sketch)>> {
-        threads::check_cancelled(self.observer)?;
+        self.observer.check_cancelled()?;
         let size = paths::size(tree, file);
         self.done = 0;
         let found = match source.open(tree, file) {
@@ -307,7 +307,7 @@ impl FirstReader<'_> {
                 if len == READ_SIZE {
                     self.advance(0, READ_SIZE as u64);
                 }
-                threads::check_cancelled(self.observer)?;
+                self.observer.check_cancelled()?;
             }
         }
         let runs = extents.iter().map(|extent| Run {

@@ -47,7 +47,7 @@ pub fn for_each_file<E: FileVisitor>(
                 return Ok(());
             }
             let file = files[index as usize];
-            let done = threads::check_cancelled(observer).and_then(|()| {
+            let done = observer.check_cancelled().and_then(|()| {
                 let content = source.open(tree, file)?;
                 each.read(&mut state, file, &*content)
             });

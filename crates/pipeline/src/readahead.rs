@@ -191,7 +191,7 @@ impl Readahead {
             }
             let wait = self.ready.wait_timeout(state, Duration::from_millis(200));
             state = wait.unwrap_or_else(PoisonError::into_inner).0;
-            threads::check_cancelled(observer)?;
+            observer.check_cancelled()?;
         }
     }
 

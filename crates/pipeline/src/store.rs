@@ -170,7 +170,7 @@ impl SegmentSender<'_> {
         self.observer
             .advance(Stage::Segment, Tally::new(0, 0, stored));
         loop {
-            threads::check_cancelled(self.observer)?;
+            self.observer.check_cancelled()?;
             match self.permits.recv_timeout(POLL) {
                 Ok(()) => break,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -229,7 +229,7 @@ fn segment(
                 } => {
                     segmenter.data(&data, &anchors, category)?;
                     advance(0, data.len() as u64);
-                    threads::check_cancelled(observer)?;
+                    observer.check_cancelled()?;
                 }
                 ContentItem::Hole(len) => {
                     segmenter.hole(len)?;

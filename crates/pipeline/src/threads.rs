@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use sinterfs_model::{Error, Kind, Observer, Result};
+use sinterfs_model::{Error, Kind, Result};
 
 /// Calls `work` on `threads` threads and returns the first error by thread number.
 ///
@@ -52,21 +52,6 @@ fn panicked(name: &str, panic: &(dyn Any + Send)) -> Error {
         Kind::Invalid,
         format!("a {name} thread panicked, this is a bug: {text}"),
     )
-}
-
-/// Fails with `Cancelled` if the observer asks to stop.
-pub(crate) fn check_cancelled(observer: &dyn Observer) -> Result<()> {
-    if observer.cancelled() {
-        Err(cancelled())
-    } else {
-        Ok(())
-    }
-}
-
-/// Returns the error of cancelled work.
-#[cold]
-pub(crate) fn cancelled() -> Error {
-    Error::new(Kind::Cancelled, "stopped on request")
 }
 
 /// Locks a mutex, ignoring poison: the panic of the other thread is reported elsewhere.

@@ -50,9 +50,7 @@ pub fn check(
     };
     observer.expect(Stage::Verify, tally(nodes.len() as u64));
     for (number, node) in (1..).zip(nodes) {
-        if observer.cancelled() {
-            return Err(Error::new(Kind::Cancelled, "stopped on request"));
-        }
+        observer.check_cancelled()?;
         let len = node.fields.content.saturating_sub(node.at);
         sum(
             &image,

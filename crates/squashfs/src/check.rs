@@ -104,7 +104,7 @@ impl Check<'_> {
             return Ok(());
         };
         loop {
-            self.check_cancelled()?;
+            self.observer.check_cancelled()?;
             let Some(next) = self.report.record(inodes.next())? else {
                 return Ok(());
             };
@@ -199,7 +199,7 @@ impl Check<'_> {
             }
         };
         while let Some(found) = entries.next()? {
-            self.check_cancelled()?;
+            self.observer.check_cancelled()?;
             let record = self.image.record(found.ino)?;
             if record.kind != found.kind || record.number != found.number {
                 return Err(entry_error(
@@ -229,28 +229,20 @@ impl Check<'_> {
         }
     }
 
-    /// Fails if the observer cancelled.
-    fn check_cancelled(&self) -> Result<()> {
-        if self.observer.cancelled() {
-            return Err(Error::new(Kind::Cancelled, "stopped on request"));
-        }
-        Ok(())
-    }
-
     /// Reads all attribute lists and all entries of the fragment table.
     fn tables(&mut self, deep: bool) -> Result<()> {
         let options = self.image.compressor_options();
         self.report.record(options)?;
         if let Some(lists) = &self.image.xattrs {
             for id in 0..lists.count() {
-                self.check_cancelled()?;
+                self.observer.check_cancelled()?;
                 let id = u32::try_from(id).unwrap_or(NO_XATTR);
                 let read = lists.get(&self.image.metadata, id);
                 self.report.record(read)?;
             }
         }
         for index in 0..self.image.superblock.fragments {
-            self.check_cancelled()?;
+            self.observer.check_cancelled()?;
             let found = self.image.fragment(index);
             let Some(stored) = self.report.record(found)? else {
                 continue;

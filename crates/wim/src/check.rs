@@ -84,7 +84,7 @@ pub fn check(
         blobs(&image, &mut report, observer)?;
     }
     for (number, node) in (1..).zip(&image.nodes.all) {
-        fail_if_cancelled(observer)?;
+        observer.check_cancelled()?;
         if node.kind == FileType::Symlink {
             report.record(image.read_link(Ino(number)).map(drop))?;
         }
@@ -107,7 +107,7 @@ fn blobs(image: &Wim, report: &mut Report, observer: &dyn Observer) -> Result<()
     for number in order {
         let mut offset = 0;
         loop {
-            fail_if_cancelled(observer)?;
+            observer.check_cancelled()?;
             match image.contents.read_blob(number, offset, &mut room) {
                 Ok(0) => break,
                 Ok(read) => {
@@ -211,17 +211,10 @@ fn integrity(image: &Wim, part: usize, report: &mut Report, observer: &dyn Obser
 fn sha1(file: &Part, mut at: u64, end: u64, observer: &dyn Observer) -> Result<Sha1Digest> {
     let mut state = Sha1::default();
     while at < end {
-        fail_if_cancelled(observer)?;
+        observer.check_cancelled()?;
         let now = PIECE.min(end - at);
         state.update(&file.window.read(at, now)?);
         at += now;
     }
     Ok(state.finish())
-}
-
-fn fail_if_cancelled(observer: &dyn Observer) -> Result<()> {
-    if observer.cancelled() {
-        return Err(Error::new(Kind::Cancelled, "stopped on request"));
-    }
-    Ok(())
 }

@@ -88,9 +88,7 @@ impl Verified {
                 observer.advance(Stage::Verify, done);
             }
         });
-        if observer.cancelled() {
-            return Err(Error::new(Kind::Cancelled, "the check was stopped"));
-        }
+        observer.check_cancelled()?;
         let mut all = mismatches.into_inner().unwrap_or_default();
         all.sort_by_key(|(at, _)| *at);
         let found: Result<Vec<_>> = all.into_iter().map(|(_, found)| found).collect();

@@ -161,9 +161,7 @@ impl Job<'_> {
                 }
             }
         });
-        if self.observer.cancelled() {
-            return Err(Error::new(Kind::Cancelled, "the check was stopped"));
-        }
+        self.observer.check_cancelled()?;
         let mut outcomes = outcomes.into_inner().unwrap_or_default();
         outcomes.sort_by_key(|(index, _)| *index);
         report.sections = items;

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sinterfs_model::{Error, Kind, Observer, Result};
+use sinterfs_model::{Error, Observer, Result};
 use sinterfs_workers::WorkerPermits;
 
 /// The number of results that may wait to be consumed, so that threads need not wait.
@@ -67,9 +67,7 @@ impl<T> Shared<T> {
     fn take(&self, number: u32, observer: &dyn Observer) -> Result<T> {
         let mut state = self.lock();
         loop {
-            if observer.cancelled() {
-                return Err(cancelled());
-            }
+            observer.check_cancelled()?;
             if let Some(result) = state.done.remove(&number) {
                 state.taken = number.saturating_add(1);
                 drop(state);
@@ -147,18 +145,11 @@ fn alone<T>(
     mut take: impl FnMut(T) -> Result<()>,
 ) -> Result<()> {
     for number in 0..count {
-        if observer.cancelled() {
-            return Err(cancelled());
-        }
+        observer.check_cancelled()?;
         let result = catch_unwind(AssertUnwindSafe(|| work(number)));
         take(result.unwrap_or_else(|_| Err(panicked()))?)?;
     }
     Ok(())
-}
-
-#[cold]
-fn cancelled() -> Error {
-    Error::new(Kind::Cancelled, "stopped on request")
 }
 
 #[cold]

@@ -40,11 +40,7 @@ impl ArchiveJob<'_> {
 
     /// Stops if asked to.
     pub(super) fn pause(&self) -> Result<()> {
-        if self.observer.cancelled() {
-            Err(Error::new(Kind::Cancelled, "stopped on request"))
-        } else {
-            Ok(())
-        }
+        self.observer.check_cancelled()
     }
 
     /// Reports progress to the observer.

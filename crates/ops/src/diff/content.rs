@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sinterfs_model::{
-    Content, Error, Extent, ExtentSource, FileContent, Kind, NodeId, Observer, Result, Stage, Tally,
+    Content, Extent, ExtentSource, FileContent, Kind, NodeId, Observer, Result, Stage, Tally,
 };
 
 use super::side::Side;
@@ -106,9 +106,7 @@ impl<'a> Comparison<'a> {
         let (mut old_holes, mut new_holes) = (Holes::of(&old_extents), Holes::of(&new_extents));
         let mut at = 0;
         while at < len {
-            if self.observer.cancelled() {
-                return Err(Error::new(Kind::Cancelled, "stopped on request"));
-            }
+            self.observer.check_cancelled()?;
             let hole = old_holes.end(at).min(new_holes.end(at));
             if hole > at {
                 at = hole;

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use sinterfs_model::{Error, Image, Kind, Observer, Result};
+use sinterfs_model::{Error, Image, Observer, Result};
 
 use super::lock::lock;
 use super::options::ExtractOptions;
@@ -45,11 +45,7 @@ pub(crate) struct Kept(pub(crate) Mutex<HashMap<usize, Option<Spot>>>);
 impl Extraction<'_> {
     /// Stops if asked to.
     pub(crate) fn pause(&self) -> Result<()> {
-        if self.observer.cancelled() {
-            Err(Error::new(Kind::Cancelled, "stopped on request"))
-        } else {
-            Ok(())
-        }
+        self.observer.check_cancelled()
     }
 
     /// Adds the path to an error.

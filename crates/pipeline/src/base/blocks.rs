@@ -73,7 +73,7 @@ impl BaseBlocks {
         let blocks = Mutex::new(vec![ScratchSpan::default(); count as usize]);
         threads::run("base", decoding as usize, || {
             let decode = |block: u32| {
-                threads::check_cancelled(observer)?;
+                observer.check_cancelled()?;
                 let bytes = base.decode(block)?;
                 let len = u32::try_from(bytes.len())
                     .map_err(|_| Error::limit("a block of 4 GiB or more"))?;
@@ -153,7 +153,7 @@ impl BaseBlocks {
             let next = AtomicU64::new(0);
             threads::run("base", self.threads, || {
                 loop {
-                    threads::check_cancelled(observer)?;
+                    observer.check_cancelled()?;
                     let index = next.fetch_add(1, Ordering::Relaxed) as usize;
                     let Some(span) = batch.get(index) else {
                         return Ok(());

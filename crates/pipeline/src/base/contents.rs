@@ -47,7 +47,7 @@ impl BaseContents {
             let mut buffer = Vec::new();
             let mut hashed = Vec::new();
             loop {
-                threads::check_cancelled(observer)?;
+                observer.check_cancelled()?;
                 let first = next.fetch_add(CLAIM, Ordering::Relaxed);
                 if first >= count {
                     break;
@@ -120,7 +120,7 @@ fn hash(
             continue;
         };
         for start in (0..len).step_by(READ_SIZE) {
-            threads::check_cancelled(observer)?;
+            observer.check_cancelled()?;
             buffer.resize((len - start).min(READ_SIZE as u32) as usize, 0);
             blocks.read(block.0, offset.saturating_add(start), buffer)?;
             hasher.update(buffer);

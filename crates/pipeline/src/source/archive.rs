@@ -24,7 +24,7 @@ use sinterfs_model::{
 
 use super::Exclude;
 use crate::Scratch;
-use crate::threads::{self, lock};
+use crate::threads::lock;
 use content::{ArchiveFile, ContentLocation, HeaderStream};
 use member_tree::MemberTree;
 use unpack::ArchiveBytes;
@@ -150,7 +150,7 @@ impl Archive {
             tally.bytes = tally.bytes.saturating_add(member.size);
             if tally.items >= BATCH {
                 observer.advance(Stage::Scan, std::mem::take(&mut tally));
-                threads::check_cancelled(observer)?;
+                observer.check_cancelled()?;
             }
             self.add(&mut names, member, observer)?;
         }

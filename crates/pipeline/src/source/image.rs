@@ -20,7 +20,6 @@ use sinterfs_model::{
     Observer, Result, Source, Stage, Tally, Tree, TreeBuilder,
 };
 
-use crate::threads;
 use content::ImageFile;
 
 pub use content::Damage;
@@ -134,7 +133,7 @@ impl<'a> Walk<'a> {
 
     fn run(&mut self) -> Result<()> {
         while let Some((dir, node)) = self.open.pop() {
-            threads::check_cancelled(self.observer)?;
+            self.observer.check_cancelled()?;
             let mut result = Ok(());
             let image = self.image;
             image.read_dir(dir, Cursor::START, &mut |entry| {

@@ -29,7 +29,6 @@ use super::directory::content::OpenFile;
 use super::directory::status::{self, Status};
 use super::edits::mtime_override::MtimeOverride;
 use super::image::Damage;
-use crate::threads;
 use root::Root;
 
 pub use sinterfs_archive::mtree::read::is_mtree;
@@ -295,7 +294,7 @@ impl Source for Manifest {
             tally.bytes = tally.bytes.saturating_add(member.size);
             if tally.items >= BATCH {
                 observer.advance(Stage::Scan, std::mem::take(&mut tally));
-                threads::check_cancelled(observer)?;
+                observer.check_cancelled()?;
             }
             if let Some(inode) = inode.filter(|_| member.kind != Kind::Directory) {
                 match linked.get(&inode) {

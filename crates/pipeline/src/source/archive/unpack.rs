@@ -15,7 +15,6 @@ use sinterfs_model::{Error, Observer, Result};
 
 use super::content::HeaderStream;
 use crate::Scratch;
-use crate::threads;
 
 /// Bytes that are decoded at once.
 const STEP: usize = 256 << 10;
@@ -188,7 +187,7 @@ fn copy(mut stream: impl Read, scratch: &Scratch, observer: &dyn Observer) -> Re
     let mut buffer = vec![0; STEP];
     let mut end = 0_u64;
     loop {
-        threads::check_cancelled(observer)?;
+        observer.check_cancelled()?;
         let mut len = 0;
         // whole steps, so that pages stay aligned
         while let Some(rest) = buffer.get_mut(len..).filter(|rest| !rest.is_empty()) {

@@ -158,7 +158,7 @@ impl Walk<'_> {
                 walk: self,
                 failed: true,
             };
-            threads::check_cancelled(self.observer)?;
+            self.observer.check_cancelled()?;
             self.list(&task)?;
             turn.failed = false;
         }

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use sinterfs_block::verity::{Verity, VerityDigest, verity};
 use sinterfs_erofs::composefs::{Body, INLINE_MAX, ObjectPath};
-use sinterfs_model::{Error, ExtentSource, FileContent, Kind, NodeId, Observer, Result, Tree};
+use sinterfs_model::{Error, ExtentSource, FileContent, NodeId, Observer, Result, Tree};
 use sinterfs_pipeline::FileVisitor;
 
 use super::object_store::{ObjectStore, Waiting};
@@ -171,9 +171,7 @@ impl ContentHasher<'_> {
             end = extent.offset;
             let stop = extent.offset.saturating_add(extent.len);
             while end < stop {
-                if self.observer.cancelled() {
-                    return Err(Error::new(Kind::Cancelled, "stopped on request"));
-                }
+                self.observer.check_cancelled()?;
                 let want = usize::try_from(stop - end).map_or(PIECE, |left| left.min(PIECE));
                 let piece = state.buffer.split_at_mut(want).0;
                 let count = if is_hole {
