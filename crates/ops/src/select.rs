@@ -1,11 +1,13 @@
 //! Decides by name what of an image is taken and under which name.
 //!
-//! **Invariant:** a name that could lead out of a target (`..`, with a slash, ...) never gets
-//! into a plan; it becomes an error, and so does everything below it.
+//! Paths may be as many as the entries of an image (lists of files, differences of images): each
+//! entry is looked up among them by bisection. **Invariant:** a name that could lead out of a
+//! target (`..`, with a slash, ...) never gets into a plan; it becomes an error, and so does
+//! everything below it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use globset::{Candidate, GlobBuilder, GlobMatcher};
@@ -16,51 +18,81 @@ use crate::walk::{Visit, WalkEntry, WalkStep, walk};
 
 /// The most hostile names that are reported one by one.
 const MAX_ERRORS: usize = 1000;
+/// The characters with a meaning in globs.
+const SPECIAL: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
+const NO_MATCH: &str = "nothing in the image matches";
 
 /// What paths and globs select.
 pub(crate) struct Selection {
-    paths: Vec<(Vec<u8>, AtomicBool)>,
+    /// What names one path: paths, and globs without special characters; sorted, each once.
+    literals: Vec<Literal>,
     globs: Vec<(GlobMatcher, AtomicBool)>,
+    /// The comparisons of paths so far, for tests of their number.
+    #[cfg(test)]
+    comparisons: std::sync::atomic::AtomicUsize,
+}
+
+/// A path that was named, by itself or as a glob; the empty one names everything.
+struct Literal {
+    path: Vec<u8>,
+    is_glob: bool,
+    /// Its position among all that was named, for the order of messages.
+    position: usize,
+    used: AtomicBool,
 }
 
 impl Selection {
     /// Prepares paths and globs. `Invalid` for a malformed glob.
     pub(crate) fn new(paths: &[PathBuf], globs: &[String]) -> Result<Self> {
-        let path = |path: &PathBuf| {
-            let bytes = path.as_os_str().as_bytes();
-            let parts = bytes.split(|&byte| byte == b'/');
-            let parts: Vec<_> = parts
-                .filter(|part| !part.is_empty() && *part != b".")
-                .collect();
-            (parts.join(&b'/'), AtomicBool::new(false))
+        let literal = |(position, path): (usize, Vec<u8>), is_glob| Literal {
+            path,
+            is_glob,
+            position,
+            used: AtomicBool::new(false),
         };
-        let glob = |text: &String| {
+        let paths = paths.iter().map(|path| normal(path)).enumerate();
+        let mut literals: Vec<_> = paths.map(|path| literal(path, false)).collect();
+        let mut patterns = Vec::new();
+        for (position, text) in (literals.len()..).zip(globs) {
             let clean = text.trim_start_matches("./").trim_matches('/');
             let glob = GlobBuilder::new(clean).literal_separator(true).build();
             let glob = glob.map_err(|error| Error::invalid(error.to_string()))?;
-            Ok((glob.compile_matcher(), AtomicBool::new(false)))
-        };
+            // an empty glob matches no path, unlike the empty path
+            if clean.is_empty() || clean.contains(SPECIAL) {
+                patterns.push((glob.compile_matcher(), AtomicBool::new(false)));
+            } else {
+                literals.push(literal((position, clean.into()), true));
+            }
+        }
+        literals.sort_by(|a, b| (&a.path, a.position).cmp(&(&b.path, b.position)));
+        literals.dedup_by(|later, first| later.path == first.path);
         Ok(Self {
-            paths: paths.iter().map(path).collect(),
-            globs: globs.iter().map(glob).collect::<Result<_>>()?,
+            literals,
+            globs: patterns,
+            #[cfg(test)]
+            comparisons: Default::default(),
         })
     }
 
     /// Returns whether nothing is named, which selects everything.
     pub(crate) fn is_empty(&self) -> bool {
-        self.paths.is_empty() && self.globs.is_empty()
+        self.literals.is_empty() && self.globs.is_empty()
     }
 
     /// Returns whether a path is named itself; notes which pattern was of use.
     fn names(&self, path: &[u8]) -> bool {
         let mut named = false;
-        let candidate = Candidate::from_bytes(path);
-        for (wanted, used) in &self.paths {
-            if wanted.is_empty() || wanted == path {
-                used.store(true, Ordering::Relaxed);
-                named = true;
-            }
+        let everything = self.literals.first().filter(|first| first.path.is_empty());
+        let itself = self.first_from(|literal| literal < path);
+        let itself = itself.filter(|literal| literal.path == path);
+        for literal in everything.into_iter().chain(itself) {
+            literal.used.store(true, Ordering::Relaxed);
+            named = true;
         }
+        if self.globs.is_empty() {
+            return named;
+        }
+        let candidate = Candidate::from_bytes(path);
         for (glob, used) in &self.globs {
             if glob.is_match_candidate(&candidate) {
                 used.store(true, Ordering::Relaxed);
@@ -72,34 +104,53 @@ impl Selection {
 
     /// Returns whether something below a directory may be named.
     fn may_name_below(&self, path: &[u8]) -> bool {
-        let below = |wanted: &[u8]| {
-            wanted
-                .strip_prefix(path)
-                .is_some_and(|rest| rest.starts_with(b"/"))
+        let below = || {
+            let found = self.first_from(|literal| literal.iter().lt(path.iter().chain(b"/")));
+            let rest = found.and_then(|literal| literal.path.strip_prefix(path));
+            rest.is_some_and(|rest| rest.starts_with(b"/"))
         };
-        !self.globs.is_empty() || self.paths.iter().any(|(wanted, _)| below(wanted))
+        !self.globs.is_empty() || below()
     }
 
-    /// Makes an error of each path and glob that was of no use.
+    /// Returns the first literal for which `is_before` does not hold.
+    fn first_from(&self, is_before: impl Fn(&[u8]) -> bool) -> Option<&Literal> {
+        let first = self.literals.partition_point(|literal| {
+            #[cfg(test)]
+            self.comparisons.fetch_add(1, Ordering::Relaxed);
+            is_before(&literal.path)
+        });
+        self.literals.get(first)
+    }
+
+    /// Makes an error of each path and glob that was of no use, in the order in which they were
+    /// named.
     pub(crate) fn unmatched(&self) -> Vec<Error> {
         let unused = |used: &AtomicBool| !used.load(Ordering::Relaxed);
-        let paths = self
-            .paths
-            .iter()
-            .filter(|(_, used)| unused(used))
-            .map(|(path, _)| {
-                Error::not_found("no such file or directory in the image")
-                    .path(OsStr::from_bytes(path))
+        let literals = self.literals.iter();
+        let mut literals: Vec<_> = literals.filter(|literal| unused(&literal.used)).collect();
+        literals.sort_by_key(|literal| literal.position);
+        let literals = literals.into_iter().map(|literal| {
+            let error = Error::not_found(if literal.is_glob {
+                NO_MATCH
+            } else {
+                "no such file or directory in the image"
             });
-        let globs = self
-            .globs
-            .iter()
-            .filter(|(_, used)| unused(used))
-            .map(|(glob, _)| {
-                Error::not_found("nothing in the image matches").path(glob.glob().glob())
-            });
-        paths.chain(globs).collect()
+            error.path(OsStr::from_bytes(&literal.path))
+        });
+        let globs = self.globs.iter().filter(|(_, used)| unused(used));
+        let globs = globs.map(|(glob, _)| Error::not_found(NO_MATCH).path(glob.glob().glob()));
+        literals.chain(globs).collect()
     }
+}
+
+/// Returns a path as those of an image are: without a slash at either end, and without names of
+/// no meaning.
+fn normal(path: &Path) -> Vec<u8> {
+    let names = path.as_os_str().as_bytes().split(|&byte| byte == b'/');
+    let names: Vec<_> = names
+        .filter(|name| !name.is_empty() && *name != b".")
+        .collect();
+    names.join(&b'/')
 }
 
 /// A directory on the way: whether it is selected with everything, and its index in the plan once
@@ -229,4 +280,78 @@ fn refuse(entry: &WalkEntry<'_>) -> Option<Error> {
         Error::corrupt(format!("{text:?} can't be the name of a file"))
             .path(OsStr::from_bytes(entry.path))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selection(paths: &[&str], globs: &[&str]) -> Selection {
+        let paths: Vec<_> = paths.iter().map(PathBuf::from).collect();
+        let globs: Vec<_> = globs.iter().map(ToString::to_string).collect();
+        Selection::new(&paths, &globs).unwrap()
+    }
+
+    #[test]
+    fn a_lookup_among_many_paths_takes_few_comparisons() {
+        const PATHS: usize = 100_000;
+        let path = |number: usize| format!("dir{}/sub/file{number}", number % 1000);
+        let paths: Vec<_> = (0..PATHS)
+            .map(|number| PathBuf::from(path(number)))
+            .collect();
+        // as lists of files are given: without special characters, but as globs
+        let globs: Vec<_> = (0..PATHS).map(|number| path(number) + ".c").collect();
+        let selection = Selection::new(&paths, &globs).unwrap();
+        let mut lookups = 0;
+        for number in (0..PATHS).step_by(100) {
+            let path = path(number);
+            let parent = path.rsplit_once('/').unwrap().0;
+            assert!(selection.names(path.as_bytes()));
+            assert!(selection.names((path.clone() + ".c").as_bytes()));
+            assert!(!selection.names(parent.as_bytes()));
+            assert!(selection.may_name_below(parent.as_bytes()));
+            assert!(!selection.may_name_below(path.as_bytes()));
+            lookups += 5;
+        }
+        // 18 bits hold twice the number of paths
+        let most = lookups * 19;
+        let comparisons = selection.comparisons.load(Ordering::Relaxed);
+        assert!(comparisons <= most, "{comparisons} > {most}");
+        assert_eq!(selection.unmatched().len(), 2 * (PATHS - PATHS / 100));
+    }
+
+    #[test]
+    fn directories_lead_to_what_is_named_below_them_alone() {
+        let selection = selection(&["a-b/c", "./a/b//c/", "a.b"], &[]);
+        for (path, named, below) in [
+            ("a", false, true),
+            ("a/b", false, true),
+            ("a/b/c", true, false),
+            ("a-b", false, true),
+            ("a.b", true, false),
+            ("a/", false, false),
+            ("b", false, false),
+        ] {
+            assert_eq!(selection.names(path.as_bytes()), named, "{path}");
+            assert_eq!(selection.may_name_below(path.as_bytes()), below, "{path}");
+        }
+        let everything = self::selection(&["/", "x"], &[]);
+        assert!(everything.names(b"any") && !everything.is_empty());
+        assert_eq!(everything.unmatched().len(), 1);
+        assert!(!self::selection(&[], &["/"]).names(b"any"));
+    }
+
+    #[test]
+    fn what_was_of_no_use_is_reported_once_in_the_order_given() {
+        let selection = selection(&["z", "b", "z", "used"], &["q", "*.x", "b", "a"]);
+        assert!(selection.names(b"used"));
+        let unmatched = selection.unmatched();
+        let paths: Vec<_> = unmatched
+            .iter()
+            .map(|error| error.concerned_path().unwrap().to_str().unwrap())
+            .collect();
+        assert_eq!(paths, ["z", "b", "q", "a", "*.x"]);
+        assert!(unmatched[0].what().contains("no such file"));
+        assert!(unmatched[2].what().contains("matches"));
+    }
 }
