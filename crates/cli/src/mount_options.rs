@@ -5,6 +5,8 @@
 //! has no effect on a read-only mount of ours by its meaning (each with a reason), or is refused
 //! with a hint; none is ignored silently.
 
+mod split;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ use sinterfs::verify::{Anchor, Trust};
 use sinterfs::{Error, OpenOptions, Result};
 
 use crate::size;
+
+pub use split::{split, split_bytes};
 
 /// What options set.
 #[derive(Debug)]
@@ -482,16 +486,6 @@ fn prove(to: &mut Settings, anchor: Anchor) -> Result<()> {
         image: None,
     }));
     Ok(())
-}
-
-/// Splits options at commas outside of quotes, as mount(8) does.
-pub fn split(options: &str) -> Vec<&str> {
-    let mut quoted = false;
-    let parts = options.split(move |c| {
-        quoted ^= c == '"';
-        c == ',' && !quoted
-    });
-    parts.filter(|option| !option.is_empty()).collect()
 }
 
 #[cfg(test)]

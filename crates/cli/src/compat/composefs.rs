@@ -9,6 +9,7 @@ use sinterfs::{Error, Result};
 use super::parsed::{Parsed, with_value};
 use super::table::Meaning::{Combined, Refused, Same};
 use super::table::{Rule, Style, Tool, rule};
+use crate::mount_options;
 
 pub(super) const MKCOMPOSEFS: Tool = Tool {
     name: "mkcomposefs",
@@ -169,7 +170,7 @@ fn mount_composefs(mut parsed: Parsed) -> Result<Vec<OsString>> {
     }
     let (mut objects, mut others) = (None, Vec::new());
     let all = parsed.values("-o").map(OsStrExt::as_bytes);
-    for option in all.flat_map(|all| all.split(|&byte| byte == b',')) {
+    for option in all.flat_map(mount_options::split_bytes) {
         let mut parts = option.splitn(2, |&byte| byte == b'=');
         let name = parts.next().unwrap_or_default();
         if let Some((name, hint)) = REFUSED.iter().find(|(one, _)| one.as_bytes() == name) {
@@ -183,7 +184,6 @@ fn mount_composefs(mut parsed: Parsed) -> Result<Vec<OsString>> {
                 return Err(Error::unsupported(what));
             }
             (b"basedir", Some(dir)) => objects = Some(OsStr::from_bytes(dir)),
-            _ if option.is_empty() => {}
             _ => others.push(OsStr::from_bytes(option)),
         }
     }
@@ -195,4 +195,20 @@ fn mount_composefs(mut parsed: Parsed) -> Result<Vec<OsString>> {
     words.push("--".into());
     words.extend(operands);
     Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_in_quotes_are_part_of_an_option() {
+        let mut parsed = Parsed::default();
+        let label = "context=\"system_u:object_r:usr_t:s0:c1,c2\"";
+        parsed.record("-o", "-o", format!("ro,basedir=a b,{label},,noexec").into());
+        parsed.operands = ["image", "dir"].map(OsString::from).into();
+        let words = mount_composefs(parsed).unwrap();
+        assert_eq!(words[2..6], ["--objects=a b", "-o", "ro", "-o"]);
+        assert_eq!(words[6..], [label, "-o", "noexec", "--", "image", "dir"]);
+    }
 }

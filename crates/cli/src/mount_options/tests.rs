@@ -44,7 +44,7 @@ fn options_of_fstab_are_taken_and_others_are_not() {
 
 #[test]
 fn labels_may_contain_commas_in_quotes() {
-    let all = split(r#"ro,context="system_u:object_r:usr_t:s0:c1,c2",uid=3,"#);
+    let all: Vec<_> = split(r#"ro,context="system_u:object_r:usr_t:s0:c1,c2",uid=3,"#).collect();
     assert_eq!(all.len(), 3);
     let mut to = settings();
     for option in all {
