@@ -280,20 +280,12 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
 
 /// Translates options whose defaults depend on the sources.
 fn by_source(parsed: &mut Parsed, sources: &Sources) -> Result<()> {
-    let no_tails = ["-no-tailends", "-no-fragments"].map(|name| parsed.is_given(name));
     if parsed.is_given("-no-fragments") {
         parsed.push_flag("--no-fragments");
     }
     match sources {
         Sources::Directory(_) => {}
-        Sources::Archive => {
-            if !parsed.is_given("-exports") {
-                parsed.push_flag("--no-exports");
-            }
-            if no_tails == [false, false] {
-                parsed.push_flag("--tailends");
-            }
-        }
+        Sources::Archive => defaults_of_archives(parsed),
         Sources::Below(_) => {
             if parsed.is_given("-one-file-system") {
                 let what = "-one-file-system is taken with one directory only";
@@ -327,6 +319,16 @@ fn by_source(parsed: &mut Parsed, sources: &Sources) -> Result<()> {
         parsed.push_flag("--one-file-system");
     }
     Ok(())
+}
+
+/// Adds what is the default for archives alone: no export table, and tails in fragments.
+pub(super) fn defaults_of_archives(parsed: &mut Parsed) {
+    if !parsed.is_given("-exports") {
+        parsed.push_flag("--no-exports");
+    }
+    if !parsed.is_given("-no-tailends") && !parsed.is_given("-no-fragments") {
+        parsed.push_flag("--tailends");
+    }
 }
 
 pub(super) fn compression(parsed: &Parsed) -> Result<String> {

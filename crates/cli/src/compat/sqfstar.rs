@@ -7,7 +7,7 @@ use std::path::Path;
 
 use sinterfs::{Error, Result};
 
-use super::mksquashfs::{SHARED_WITH_SQFSTAR, compression, owners, times};
+use super::mksquashfs::{SHARED_WITH_SQFSTAR, compression, defaults_of_archives, owners, times};
 use super::mksquashfs_sources::glob;
 use super::parsed::{Parsed, with_value};
 use super::table::Meaning::{Already, Combined, Refused, Same};
@@ -69,14 +69,10 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
         let memory = values::bytes("-mem", memory)?;
         parsed.push("--memory", memory.to_string());
     }
-    if !parsed.is_given("-exports") {
-        parsed.push_flag("--no-exports");
-    }
     if parsed.is_given("-no-fragments") {
         parsed.push_flag("--no-fragments");
-    } else if !parsed.is_given("-no-tailends") {
-        parsed.push_flag("--tailends");
     }
+    defaults_of_archives(&mut parsed);
     owners(&mut parsed)?;
     times(&mut parsed)?;
     let mut paths: Vec<Vec<u8>> = operands.map(|path| path.as_bytes().to_vec()).collect();
