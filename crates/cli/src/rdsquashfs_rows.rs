@@ -1,17 +1,15 @@
 //! Listings as rdsquashfs prints them, for scripts that read them and for gensquashfs.
 //!
-//! Enters an image and paths; leaves lines, with names as raw bytes. **Invariant:** directories
-//! come before what they hold, in the order of the image. Facts: the output of rdsquashfs 1.2, with
-//! which a test compares each byte.
+//! Each line has names of the image as raw bytes. **Invariant:** directories come before what they
+//! hold, in the order of the image. Facts: the output of rdsquashfs 1.2, with which a test compares
+//! each byte.
 
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use sinterfs::model::Image;
-use sinterfs::ops::{
-    Follow, ListOptions, PartOptions, PartialImage, Row, WalkStep, list, resolve, row,
-};
+use sinterfs::ops::{Follow, ListOptions, PartialImage, Row, WalkStep, list, resolve, row};
 use sinterfs::{Error, FileType, Result};
 
 use crate::args::part::PartArgs;
@@ -52,7 +50,7 @@ impl RdsquashfsArgs {
         paths: &[OsString],
         out: &mut dyn Write,
     ) -> Result<()> {
-        let image = PartialImage::new(image, &self.part.options().unwrap_or_else(whole))?;
+        let image = PartialImage::new(image, &self.part.options().unwrap_or_default())?;
         if form == RdsquashfsForm::Describe {
             return self.describe(&image, out);
         }
@@ -84,10 +82,6 @@ impl RdsquashfsArgs {
             Ok(WalkStep::On)
         })
     }
-}
-
-fn whole() -> PartOptions {
-    PartOptions::default()
 }
 
 fn failed(error: std::io::Error) -> Error {

@@ -1,8 +1,8 @@
 //! Differences as sqfsdiff prints them, and the files that differ, unpacked from both sides.
 //!
-//! Enters the report of a comparison; leaves lines, with names as raw bytes. **Invariant:** of each
-//! directory the names that only one side has come first, then what both have, each by name. Facts:
-//! the output of sqfsdiff 1.2, with which a test compares each byte.
+//! Each line has the name of a file that differs, as raw bytes. **Invariant:** of each directory
+//! the names that only one side has come first, then what both have, each by name. Facts: the
+//! output of sqfsdiff 1.2, with which a test compares each byte.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -23,16 +23,16 @@ pub fn print(report: &DiffReport) -> Result<()> {
         .filter(|change| matches!(change.what, What::Added | What::Removed))
         .map(|change| &*change.path)
         .collect();
-    let mut changes = told(report);
-    changes.sort_by_cached_key(|change| place(&change.path, &lone));
+    let mut changes = reported_changes(report);
+    changes.sort_by_cached_key(|change| sort_key(&change.path, &lone));
     let mut out = Vec::new();
     changes.iter().for_each(|change| lines(change, &mut out));
     text::print_bytes(&out)
 }
 
 /// Returns the changes without those below a directory that is a file of another type on the other
-/// side, of which nothing more is printed.
-fn told(report: &DiffReport) -> Vec<&Change> {
+/// side, of which nothing more is reported.
+fn reported_changes(report: &DiffReport) -> Vec<&Change> {
     let changes = report.changes.iter();
     let retyped: HashSet<&[u8]> = changes
         .clone()
@@ -45,7 +45,7 @@ fn told(report: &DiffReport) -> Vec<&Change> {
 }
 
 /// Returns the key by which changes are printed: each component, those of one side alone first.
-fn place(path: &[u8], lone: &HashSet<&[u8]>) -> Vec<(bool, Vec<u8>)> {
+fn sort_key(path: &[u8], lone: &HashSet<&[u8]>) -> Vec<(bool, Vec<u8>)> {
     let prefixes = parents(path).chain([path]).filter(|path| !path.is_empty());
     let key = prefixes.map(|prefix| {
         let name = prefix.rsplit(|&byte| byte == b'/').next();
@@ -116,7 +116,7 @@ pub fn unpack(
             _ if has(change, Field::Type) => false,
             _ => has(change, Field::Size) || has(change, Field::Content),
         };
-        let changes = told(report).into_iter().filter(wanted);
+        let changes = reported_changes(report).into_iter().filter(wanted);
         let paths = changes.map(|change| PathBuf::from(OsStr::from_bytes(&change.path)));
         let paths: Vec<PathBuf> = paths.collect();
         if paths.is_empty() {
