@@ -2,6 +2,7 @@
 
 mod arrows;
 mod circles;
+mod exhaustive;
 mod files;
 mod formats;
 mod lints;
@@ -29,6 +30,11 @@ pub fn tidy(root: &Path) -> Result<(), String> {
     broken.extend(files::columns(&files, lists::LONG_LINES));
     broken.extend(files::text_columns(root)?);
     broken.extend(names::names(&files, lists::SHARED_NAMES));
+    broken.extend(exhaustive::exhaustive(
+        &files,
+        lists::GROWING,
+        lists::CLOSED_TYPES,
+    ));
     broken.extend(circles::circles(&files, lists::CIRCLES));
     broken.extend(lints::lints(&files, lists::LINTED));
     if broken.is_empty() {

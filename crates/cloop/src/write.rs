@@ -48,6 +48,7 @@ impl Default for WriteOptions {
 
 /// What was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WriteReport {
     /// The number of blocks.
     pub blocks: u32,

@@ -27,6 +27,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// How a file system ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ended {
     /// It was unmounted, and was not in use any more.
     Unmounted,

@@ -17,6 +17,7 @@ use sinterfs_model::{Error, Result};
 
 /// Where changes are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Upper {
     /// A directory with the directories `upper` and `work`, which are made if they are missing.
     Directory(PathBuf),

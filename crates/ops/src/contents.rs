@@ -32,6 +32,7 @@ pub struct ContentsOptions {
 
 /// What was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ContentsReport {
     /// Files that were read.
     pub files: u64,
@@ -41,6 +42,7 @@ pub struct ContentsReport {
 
 /// The content of one file.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct OpenedContent<'a> {
     /// The position among all files, in the order of the image.
     pub index: usize,

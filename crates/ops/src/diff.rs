@@ -31,6 +31,7 @@ pub use side::Side;
 
 /// All differences.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct DiffReport {
     /// The changes, by path.
     pub changes: Vec<Change>,

@@ -20,6 +20,7 @@ const MOST: usize = 1 << 20;
 
 /// An inode that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FailedInode {
     /// The path from the root without a slash in front; of several names the first of a walk.
     /// Empty for the root, `None` if no directory that can be listed has the inode.

@@ -11,6 +11,7 @@ use crate::walk::{Visit, WalkStep, walk};
 
 /// One name in an image with all that is known of its inode.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Row {
     /// The path; bytes, as names need not be text.
     pub path: Vec<u8>,

@@ -11,6 +11,7 @@ use sinterfs_model::{Cursor, Error, FileType, Image, Ino, Result};
 
 /// An entry of a tree.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct TreeEntry<'a> {
     /// The last component of the path.
     pub name: &'a [u8],

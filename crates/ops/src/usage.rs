@@ -41,6 +41,7 @@ const KINDS: usize = 2000;
 
 /// The use of space in an image.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Usage {
     /// Regular files, each once.
     pub files: u64,

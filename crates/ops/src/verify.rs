@@ -23,6 +23,7 @@ const CHUNK: usize = 1 << 20;
 
 /// Returns what was read of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct VerifyReport {
     /// Names of everything, directories too; the root has none.
     pub entries: u64,

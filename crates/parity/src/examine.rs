@@ -22,6 +22,7 @@ const NOWHERE: u64 = u64::MAX;
 
 /// What is wrong with a file and its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Damage {
     /// Shards of data that are damaged.
     pub data: usize,

@@ -10,6 +10,7 @@ use sinterfs_model::{Error, Result};
 
 /// What reads of an image may cost, where blocks hold many files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum ReadCost {
     /// Nothing: only size counts, as for an archive that is unpacked as a whole.
     #[default]

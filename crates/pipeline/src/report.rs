@@ -4,6 +4,7 @@ use sinterfs_model::{Summary, TreeStats};
 
 /// The result of a build, in numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Report {
     /// What was packed, with sizes as stored.
     pub tree: TreeStats,

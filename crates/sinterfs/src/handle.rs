@@ -15,7 +15,7 @@ use crate::write::reuse::Reuse;
 
 /// How sure a format is that an image is its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bid {
+pub(crate) enum Bid {
     /// Not its own.
     No,
     /// Its own, after this many bytes of something else.

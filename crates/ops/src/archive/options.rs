@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 /// Names the kinds of archives and lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ArchiveFormat {
     /// tar with PAX records.
     Tar,
@@ -15,6 +16,7 @@ pub enum ArchiveFormat {
 
 /// The order of names in an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum ArchiveOrder {
     /// The order of a walk, unless it needs more than 256 MiB of decoded blocks at a time; then
     /// `Image`.

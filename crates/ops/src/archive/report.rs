@@ -6,6 +6,7 @@ use sinterfs_model::Loss;
 
 /// The counts of an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ArchiveReport {
     /// Directories.
     pub directories: u64,

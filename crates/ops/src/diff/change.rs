@@ -6,6 +6,7 @@ use sinterfs_model::{Error, FileType, Result};
 
 /// A field in which nodes can differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Field {
     /// The type.
     Type,
@@ -68,6 +69,7 @@ impl FromStr for Field {
 
 /// A field that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Difference {
     /// The field.
     pub field: Field,
@@ -103,6 +105,7 @@ pub enum What {
 
 /// A path and its change.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Change {
     /// The path without a leading slash; empty for the root.
     pub path: Vec<u8>,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 /// The treatment of files that exist in the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Overwrite {
     /// The target must be missing or empty.
     #[default]

@@ -6,6 +6,7 @@ use super::lock::lock;
 
 /// The counts of an extraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ExtractReport {
     /// Directories made or merged.
     pub directories: u64,

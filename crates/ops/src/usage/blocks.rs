@@ -24,6 +24,7 @@ pub struct StoredBlock<'a> {
 
 /// Neighbouring blocks of one codec and category.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Cell {
     /// The first block.
     pub first: u64,

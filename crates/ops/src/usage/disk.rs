@@ -27,6 +27,7 @@ pub struct DuOptions {
 
 /// A directory or file with all below it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct DuRow {
     /// The path from the root; empty for the root.
     pub path: Vec<u8>,

@@ -35,6 +35,7 @@ pub enum UsageKind {
 
 /// A part of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UsageNode {
     /// Its name in its directory; of files that are not in a tree the path.
     pub name: Vec<u8>,

@@ -53,6 +53,7 @@ pub struct ContainerRequest {
 
 /// What was written.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ContainerReport {
     /// About the layer.
     pub archive: ArchiveReport,

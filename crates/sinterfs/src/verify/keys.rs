@@ -3,6 +3,7 @@
 use sinterfs_model::{Error, Result};
 
 /// A new pair of keys, as the text of its two files.
+#[non_exhaustive]
 pub struct KeyFiles {
     /// The secret key.
     pub secret: String,
@@ -20,6 +21,7 @@ impl std::fmt::Debug for KeyFiles {
 
 /// How a secret key is protected.
 #[derive(Clone)]
+#[non_exhaustive]
 pub enum KeyPassword {
     /// Asked for on the terminal.
     Ask,

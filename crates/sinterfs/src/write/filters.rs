@@ -15,6 +15,7 @@ use crate::write::input::kinds::Input;
 
 /// A rule about the input; the first pattern that matches a name applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Filter {
     /// Excludes names that match a pattern.
     Exclude(String),

@@ -14,6 +14,7 @@ const PIECE: u64 = 1 << 20;
 
 /// The header before a new image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HeaderSource {
     /// The header before the existing image.
     #[default]

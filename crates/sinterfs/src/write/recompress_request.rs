@@ -11,6 +11,7 @@ use crate::write::request::BuildRequest;
 
 /// Which parts of an image are compressed anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum RecompressParts {
     /// Blocks and metadata.
     #[default]

@@ -53,7 +53,7 @@ pub struct RewriteOptions<'a> {
 
 /// The treatment of the metadata of a rewritten image.
 #[derive(Debug, Clone, Copy)]
-pub enum MetadataPlan<'a> {
+pub(crate) enum MetadataPlan<'a> {
     /// The stored form is kept.
     Keep,
     /// It is compressed anew.

@@ -12,6 +12,7 @@ const KEPT: usize = 100;
 
 /// A name that several sources have, of which only the last is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Conflict {
     /// The path in the common tree.
     pub path: Vec<u8>,
@@ -23,6 +24,7 @@ pub struct Conflict {
 
 /// The conflicts of a merge.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Conflicts {
     /// The number of hidden names, not counting those below a hidden directory.
     pub count: u64,

@@ -110,10 +110,8 @@ fn build_from_dump(
         (None, Some(secs)) => time.min(Time { secs, nanos: 0 }),
         (None, None) => time,
     });
-    let pipeline = PipelineReport {
-        tree: files.stats(),
-        ..PipelineReport::default()
-    };
+    let mut pipeline = PipelineReport::default();
+    pipeline.tree = files.stats();
     let draft = Draft {
         format,
         output,
@@ -185,18 +183,17 @@ fn pipeline(tree: &Tree, bodies: &[Body], left_out: u64, changed: u64) -> Pipeli
         what: "hard links, whose names have inodes of their own",
         count: stats.hard_links,
     });
-    PipelineReport {
-        tree: stats,
-        left_out,
-        changed,
-        duplicates,
-        duplicate_bytes,
-        image: Summary {
-            losses: losses.into_iter().collect(),
-            ..Summary::default()
-        },
-        ..PipelineReport::default()
-    }
+    let mut report = PipelineReport::default();
+    report.tree = stats;
+    report.left_out = left_out;
+    report.changed = changed;
+    report.duplicates = duplicates;
+    report.duplicate_bytes = duplicate_bytes;
+    report.image = Summary {
+        losses: losses.into_iter().collect(),
+        ..Summary::default()
+    };
+    report
 }
 
 fn kept(request: &BuildRequest) -> Kept {

@@ -22,6 +22,7 @@ use crate::registry::erofs::object_directory::ObjectDirectory;
 
 /// Who compares objects with the digests that the image names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ObjectVerification {
     /// The kernel, each time an object is opened, by fs-verity.
     ByKernel,

@@ -80,6 +80,7 @@ pub struct Layering {
 
 /// The marks of names of lower layers that are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Whiteouts {
     /// In archives both kinds, in directories and images those of overlayfs.
     #[default]
