@@ -22,6 +22,7 @@
 mod base;
 mod category;
 mod content_map;
+mod delegate;
 mod error;
 mod findings;
 mod geometry;

@@ -4,16 +4,12 @@
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rustix::io::Errno;
-use sinterfs_model::{
-    Cursor, Dirent, Error, Extent, Image, ImageInfo, Ino, Inode, Kind, Observer, Result, Stage,
-    Tally,
-};
+use sinterfs_model::{Error, Image, Ino, Inode, Kind, Observer, Result, Stage, Tally};
 use sinterfs_mount::{MountOptions, Session, Trace, mount, umount};
 use sinterfs_testkit::mounted::{self, Way};
 use sinterfs_testkit::{MemImage, sample, skip};
@@ -278,37 +274,8 @@ fn the_helper_of_ordinary_users_works() {
 struct Buggy(MemImage, Ino);
 
 impl Image for Buggy {
-    fn info(&self) -> &ImageInfo {
-        self.0.info()
-    }
-    fn inode(&self, ino: Ino) -> Result<Inode> {
-        self.0.inode(ino)
-    }
-    fn read_dir(
-        &self,
-        dir: Ino,
-        from: Cursor,
-        visit: &mut dyn FnMut(Dirent<'_>) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.0.read_dir(dir, from, visit)
-    }
-    fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
-        self.0.lookup(dir, name)
-    }
-    fn parent(&self, dir: Ino) -> Result<Ino> {
-        self.0.parent(dir)
-    }
-    fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
-        self.0.read_link(ino)
-    }
-    fn extents(
-        &self,
-        ino: Ino,
-        from: u64,
-        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.0.extents(ino, from, visit)
-    }
+    sinterfs_model::delegate_image!(0: info, inode, read_dir, lookup, parent, read_link, extents);
+
     fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
         assert_ne!(ino, self.1, "a bug that a test asked for");
         self.0.read_at(ino, offset, buf)
@@ -377,9 +344,9 @@ fn the_observer_is_told_of_damage() {
 struct Rootless(MemImage);
 
 impl Image for Rootless {
-    fn info(&self) -> &ImageInfo {
-        self.0.info()
-    }
+    sinterfs_model::delegate_image!(
+        0: info, read_dir, lookup, parent, read_link, extents, read_at
+    );
 
     fn inode(&self, ino: Ino) -> Result<Inode> {
         if ino == self.info().root {
@@ -387,40 +354,6 @@ impl Image for Rootless {
         } else {
             self.0.inode(ino)
         }
-    }
-
-    fn read_dir(
-        &self,
-        dir: Ino,
-        from: Cursor,
-        visit: &mut dyn FnMut(Dirent<'_>) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.0.read_dir(dir, from, visit)
-    }
-
-    fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
-        self.0.lookup(dir, name)
-    }
-
-    fn parent(&self, dir: Ino) -> Result<Ino> {
-        self.0.parent(dir)
-    }
-
-    fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
-        self.0.read_link(ino)
-    }
-
-    fn extents(
-        &self,
-        ino: Ino,
-        from: u64,
-        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.0.extents(ino, from, visit)
-    }
-
-    fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        self.0.read_at(ino, offset, buf)
     }
 }
 

@@ -9,9 +9,7 @@ use std::mem::take;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sinterfs_model::{
-    Cursor, Dirent, Error, Extent, Image, ImageInfo, Ino, Inode, Kind, Result, Xattrs,
-};
+use sinterfs_model::{Cursor, Dirent, Error, Extent, Image, Ino, Inode, Kind, Result, Xattrs};
 
 use crate::walk::{Visit, WalkStep, walk};
 
@@ -123,9 +121,7 @@ fn is_failure(error: &Error) -> bool {
 }
 
 impl Image for ReadFailures {
-    fn info(&self) -> &ImageInfo {
-        self.image.info()
-    }
+    sinterfs_model::delegate_image!(image: info, release);
 
     fn inode(&self, ino: Ino) -> Result<Inode> {
         self.note(ino, self.image.inode(ino))
@@ -163,10 +159,6 @@ impl Image for ReadFailures {
 
     fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
         self.note(ino, self.image.read_at(ino, offset, buf))
-    }
-
-    fn release(&self, block: u64) {
-        self.image.release(block);
     }
 
     fn xattrs(&self, ino: Ino) -> Result<Xattrs> {

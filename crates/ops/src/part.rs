@@ -7,9 +7,7 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use sinterfs_model::{
-    Cursor, Dirent, Error, Extent, FileType, Image, ImageInfo, Ino, Inode, Result, Xattrs,
-};
+use sinterfs_model::{Cursor, Dirent, Error, FileType, Image, ImageInfo, Ino, Result};
 
 use crate::resolve::{Follow, resolve};
 use crate::walk::{Visit, WalkStep, walk};
@@ -97,12 +95,12 @@ impl<'a> PartialImage<'a> {
 }
 
 impl Image for PartialImage<'_> {
+    sinterfs_model::delegate_image!(
+        image: inode, lookup, read_link, extents, read_at, release, xattrs
+    );
+
     fn info(&self) -> &ImageInfo {
         &self.info
-    }
-
-    fn inode(&self, ino: Ino) -> Result<Inode> {
-        self.image.inode(ino)
     }
 
     fn read_dir(
@@ -121,40 +119,11 @@ impl Image for PartialImage<'_> {
         self.image.read_dir(dir, from, &mut shown)
     }
 
-    fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
-        self.image.lookup(dir, name)
-    }
-
     fn parent(&self, dir: Ino) -> Result<Ino> {
         if dir == self.info.root {
             Ok(dir)
         } else {
             self.image.parent(dir)
         }
-    }
-
-    fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
-        self.image.read_link(ino)
-    }
-
-    fn extents(
-        &self,
-        ino: Ino,
-        from: u64,
-        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.image.extents(ino, from, visit)
-    }
-
-    fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        self.image.read_at(ino, offset, buf)
-    }
-
-    fn release(&self, block: u64) {
-        self.image.release(block);
-    }
-
-    fn xattrs(&self, ino: Ino) -> Result<Xattrs> {
-        self.image.xattrs(ino)
     }
 }

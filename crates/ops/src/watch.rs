@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use sinterfs_model::{Cursor, Dirent, Extent, Image, ImageInfo, Ino, Inode, Result, Xattrs};
+use sinterfs_model::{Cursor, Dirent, Image, Ino, Inode, Result, Xattrs};
 
 use crate::walk::{Visit, WalkStep, walk};
 
@@ -186,9 +186,7 @@ fn percentile(times: &[u64], nth: u64) -> Duration {
 }
 
 impl Image for Watched {
-    fn info(&self) -> &ImageInfo {
-        self.image.info()
-    }
+    sinterfs_model::delegate_image!(image: info, parent, extents, release);
 
     fn inode(&self, ino: Ino) -> Result<Inode> {
         self.attributes.fetch_add(1, Ordering::Relaxed);
@@ -210,22 +208,9 @@ impl Image for Watched {
         self.image.lookup(dir, name)
     }
 
-    fn parent(&self, dir: Ino) -> Result<Ino> {
-        self.image.parent(dir)
-    }
-
     fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
         self.links.fetch_add(1, Ordering::Relaxed);
         self.image.read_link(ino)
-    }
-
-    fn extents(
-        &self,
-        ino: Ino,
-        from: u64,
-        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.image.extents(ino, from, visit)
     }
 
     fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
@@ -233,10 +218,6 @@ impl Image for Watched {
         let read = self.image.read_at(ino, offset, buf);
         self.count_read(ino, began, &read);
         read
-    }
-
-    fn release(&self, block: u64) {
-        self.image.release(block);
     }
 
     fn xattrs(&self, ino: Ino) -> Result<Xattrs> {

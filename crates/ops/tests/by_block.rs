@@ -7,11 +7,10 @@
 mod support;
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use sinterfs_model::{Cursor, Dirent, Extent, Image, ImageInfo, Ino, Inode, Quiet, Result};
+use sinterfs_model::{Image, Ino, Quiet, Result};
 use sinterfs_ops::{
     Archive, ArchiveFormat, ArchiveOptions, ArchiveOrder, ExtractOptions, extract, verify,
 };
@@ -218,43 +217,9 @@ struct InOrder<'a> {
 }
 
 impl Image for InOrder<'_> {
-    fn info(&self) -> &ImageInfo {
-        self.image.info()
-    }
-
-    fn inode(&self, ino: Ino) -> Result<Inode> {
-        self.image.inode(ino)
-    }
-
-    fn read_dir(
-        &self,
-        dir: Ino,
-        from: Cursor,
-        visit: &mut dyn FnMut(Dirent<'_>) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.image.read_dir(dir, from, visit)
-    }
-
-    fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
-        self.image.lookup(dir, name)
-    }
-
-    fn parent(&self, dir: Ino) -> Result<Ino> {
-        self.image.parent(dir)
-    }
-
-    fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
-        self.image.read_link(ino)
-    }
-
-    fn extents(
-        &self,
-        ino: Ino,
-        from: u64,
-        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.image.extents(ino, from, visit)
-    }
+    sinterfs_model::delegate_image!(
+        image: info, inode, read_dir, lookup, parent, read_link, extents, release
+    );
 
     fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let read = self.image.read_at(ino, offset, buf)?;
@@ -265,10 +230,6 @@ impl Image for InOrder<'_> {
             assert!(before.is_none_or(|before| before <= offset), "{ino:?}");
         }
         Ok(read)
-    }
-
-    fn release(&self, block: u64) {
-        self.image.release(block);
     }
 }
 

@@ -384,9 +384,8 @@ fn trees_that_do_not_fit_are_problems() {
 struct Lazy(MemImage, Ino, Ino);
 
 impl Image for Lazy {
-    fn info(&self) -> &sinterfs_model::ImageInfo {
-        self.0.info()
-    }
+    sinterfs_model::delegate_image!(0: info, lookup, parent, read_link, extents, read_at);
+
     fn inode(&self, ino: Ino) -> sinterfs_model::Result<sinterfs_model::Inode> {
         if ino == self.2 {
             Err(Error::corrupt("bad inode"))
@@ -405,26 +404,6 @@ impl Image for Lazy {
         } else {
             self.0.read_dir(dir, from, visit)
         }
-    }
-    fn lookup(&self, dir: Ino, name: &[u8]) -> sinterfs_model::Result<Option<Ino>> {
-        self.0.lookup(dir, name)
-    }
-    fn parent(&self, dir: Ino) -> sinterfs_model::Result<Ino> {
-        self.0.parent(dir)
-    }
-    fn read_link(&self, ino: Ino) -> sinterfs_model::Result<Vec<u8>> {
-        self.0.read_link(ino)
-    }
-    fn extents(
-        &self,
-        ino: Ino,
-        from: u64,
-        visit: &mut dyn FnMut(sinterfs_model::Extent) -> std::ops::ControlFlow<()>,
-    ) -> sinterfs_model::Result<()> {
-        self.0.extents(ino, from, visit)
-    }
-    fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> sinterfs_model::Result<usize> {
-        self.0.read_at(ino, offset, buf)
     }
 }
 

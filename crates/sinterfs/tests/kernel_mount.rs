@@ -7,7 +7,6 @@
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
-use sinterfs::model::{Cursor, Image, Ino, Meta};
+use sinterfs::model::{Image, Ino, Meta};
 use sinterfs::mount::{MountMethod, MountOptions, Mounted, Session, mount, umount};
 use sinterfs::{Error, Kind, Result};
 use sinterfs_testkit::mounted::{self, Way};
@@ -308,37 +307,8 @@ fn huge_sparse_files_are_no_larger_than_what_is_in_them() {
 struct Slow(MemImage, Duration);
 
 impl Image for Slow {
-    fn info(&self) -> &sinterfs::model::ImageInfo {
-        self.0.info()
-    }
-    fn inode(&self, ino: Ino) -> Result<sinterfs::model::Inode> {
-        self.0.inode(ino)
-    }
-    fn read_dir(
-        &self,
-        dir: Ino,
-        from: Cursor,
-        visit: &mut dyn FnMut(sinterfs::model::Dirent<'_>) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.0.read_dir(dir, from, visit)
-    }
-    fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
-        self.0.lookup(dir, name)
-    }
-    fn parent(&self, dir: Ino) -> Result<Ino> {
-        self.0.parent(dir)
-    }
-    fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
-        self.0.read_link(ino)
-    }
-    fn extents(
-        &self,
-        ino: Ino,
-        from: u64,
-        visit: &mut dyn FnMut(sinterfs::model::Extent) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.0.extents(ino, from, visit)
-    }
+    sinterfs::model::delegate_image!(0: info, inode, read_dir, lookup, parent, read_link, extents);
+
     fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
         std::thread::sleep(self.1);
         let docs = self.0.lookup(self.0.info().root, b"docs")?;

@@ -16,8 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sinterfs_block::ReadAt;
 use sinterfs_block::verity::{VerityDigest, hex, verity_of};
 use sinterfs_model::{
-    Cursor, Dirent, Error, Extent, ExtentSource, FileType, Image, ImageInfo, Ino, Inode, Rdev,
-    Result, Xattrs,
+    Cursor, Dirent, Error, Extent, ExtentSource, FileType, Image, Ino, Inode, Rdev, Result, Xattrs,
 };
 
 use super::{ESCAPED, METACOPY, TRUSTED, USER};
@@ -152,9 +151,7 @@ impl Composefs {
 }
 
 impl Image for Composefs {
-    fn info(&self) -> &ImageInfo {
-        self.image.info()
-    }
+    sinterfs_model::delegate_image!(image: info, parent, read_link);
 
     fn inode(&self, ino: Ino) -> Result<Inode> {
         let (mut inode, object) = self.object(ino)?;
@@ -192,14 +189,6 @@ impl Image for Composefs {
         };
         let kind = self.image.inode(ino)?.kind;
         Ok((!self.is_whiteout(kind, ino)?).then_some(ino))
-    }
-
-    fn parent(&self, dir: Ino) -> Result<Ino> {
-        self.image.parent(dir)
-    }
-
-    fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
-        self.image.read_link(ino)
     }
 
     fn extents(

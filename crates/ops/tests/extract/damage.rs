@@ -179,38 +179,7 @@ struct Failing<'a> {
 }
 
 impl sinterfs_model::Image for Failing<'_> {
-    fn info(&self) -> &sinterfs_model::ImageInfo {
-        self.image.info()
-    }
-
-    fn inode(&self, ino: sinterfs_model::Ino) -> sinterfs_model::Result<sinterfs_model::Inode> {
-        self.image.inode(ino)
-    }
-
-    fn read_dir(
-        &self,
-        dir: sinterfs_model::Ino,
-        from: sinterfs_model::Cursor,
-        visit: &mut dyn FnMut(sinterfs_model::Dirent<'_>) -> std::ops::ControlFlow<()>,
-    ) -> sinterfs_model::Result<()> {
-        self.image.read_dir(dir, from, visit)
-    }
-
-    fn lookup(
-        &self,
-        dir: sinterfs_model::Ino,
-        name: &[u8],
-    ) -> sinterfs_model::Result<Option<sinterfs_model::Ino>> {
-        self.image.lookup(dir, name)
-    }
-
-    fn parent(&self, dir: sinterfs_model::Ino) -> sinterfs_model::Result<sinterfs_model::Ino> {
-        self.image.parent(dir)
-    }
-
-    fn read_link(&self, ino: sinterfs_model::Ino) -> sinterfs_model::Result<Vec<u8>> {
-        self.image.read_link(ino)
-    }
+    sinterfs_model::delegate_image!(image: info, inode, read_dir, lookup, parent, read_link);
 
     fn extents(
         &self,
