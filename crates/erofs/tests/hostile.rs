@@ -202,18 +202,23 @@ fn damaged_superblocks_are_errors_or_content() {
 #[test]
 fn cut_images_are_errors_or_content() {
     let Some(vectors) = all() else { return };
-    let mut numbers = Numbers(0xc07);
+    let (mut numbers, mut rootless) = (Numbers(0xc07), 0);
     for vector in &vectors {
         for _ in 0..6 {
             let len = numbers.below(vector.image.len());
             let Ok(image) = support::open(vector.image[..len].to_vec(), &vector.devices) else {
                 continue;
             };
+            if let Err(error) = image.inode(Ino(image.superblock().root)) {
+                assert_eq!(error.kind(), Kind::Corrupt, "{error}");
+                rootless += usize::from(error.to_string().contains("may have been cut"));
+            }
             for ino in inodes(&image).into_iter().take(200) {
                 ask(&image, ino);
             }
         }
     }
+    assert!(rootless > 0, "no image was cut before its root");
 }
 
 #[test]

@@ -87,6 +87,12 @@ impl Error {
         Self::new(Kind::NotFound, what)
     }
 
+    /// Makes a `NotFound` error for the number of an inode that the image does not have.
+    #[cold]
+    pub fn no_inode(number: u64) -> Self {
+        Self::not_found(format!("there is no inode {number:#x}"))
+    }
+
     /// Makes a `Limit` error.
     #[cold]
     pub fn limit(what: impl Into<Cow<'static, str>>) -> Self {

@@ -26,7 +26,7 @@ impl Cramfs {
             .and_then(|index| u32::try_from(index).ok());
         index
             .and_then(|index| self.nodes.get(index))
-            .ok_or_else(|| Error::not_found(format!("inode {:#x}", ino.0)))
+            .ok_or_else(|| Error::no_inode(ino.0))
     }
 
     fn directory(&self, ino: Ino) -> Result<&CramfsNode> {

@@ -18,7 +18,7 @@ impl Dwarfs {
     /// Returns the type of an inode; `NotFound` if no inode has that number.
     fn kind_of(&self, ino: Ino) -> Result<FileType> {
         if ino.0 >= self.derived.ranks.others {
-            return Err(Error::not_found(format!("inode {}", ino.0)));
+            return Err(Error::no_inode(ino.0));
         }
         let mode = self.mode(ino.0);
         FileType::from_mode(mode).ok_or_else(|| Error::corrupt("unknown type").within("inode"))

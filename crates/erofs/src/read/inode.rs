@@ -26,10 +26,21 @@ impl Erofs {
     pub(crate) fn node(&self, nid: u64) -> Result<ErofsInode> {
         let meta = self.meta_offset_of(nid)?;
         if meta.at >= self.area_len(meta.area) {
-            return Err(Error::not_found(format!("inode {nid:#x}")));
+            return Err(self.inode_behind_end(nid, meta));
         }
         self.read_node(nid, meta)
             .map_err(|error| meta.locate(error, "inode"))
+    }
+
+    /// Returns the error for an inode behind the end of its area. Without the root there is nothing
+    /// to read; other numbers may be ones that the caller has made up.
+    #[cold]
+    fn inode_behind_end(&self, nid: u64, meta: MetaOffset) -> Error {
+        if nid != self.superblock.root {
+            return Error::no_inode(nid);
+        }
+        let what = "the root inode is behind the end of the image, which may have been cut";
+        meta.locate(Error::corrupt(what), "inode")
     }
 
     fn read_node(&self, nid: u64, meta: MetaOffset) -> Result<ErofsInode> {

@@ -33,7 +33,7 @@ impl Erofs {
         let at = (nid & !IN_METABOX)
             .checked_mul(INODE_SLOT)
             .and_then(|at| at.checked_add(start));
-        let at = at.ok_or_else(|| Error::not_found(format!("inode {nid:#x}")))?;
+        let at = at.ok_or_else(|| Error::no_inode(nid))?;
         Ok(MetaOffset { area, at })
     }
 

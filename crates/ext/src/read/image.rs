@@ -20,7 +20,7 @@ const SECTOR: u64 = 512;
 
 /// Returns the number of an inode that an entry may have.
 fn number(ino: Ino) -> Result<u32> {
-    u32::try_from(ino.0).map_err(|_| Error::not_found(format!("inode {}", ino.0)))
+    u32::try_from(ino.0).map_err(|_| Error::no_inode(ino.0))
 }
 
 fn kind(fields: &ExtInode, number: u32) -> Result<FileType> {

@@ -98,7 +98,7 @@ impl Ext {
 
     /// Reads the bytes of an inode.
     pub(super) fn inode_bytes(&self, number: u32) -> Result<Vec<u8>> {
-        let missing = || Error::not_found(format!("inode {number}"));
+        let missing = || Error::no_inode(number.into());
         let index = number.checked_sub(1).filter(|i| *i < self.head.inodes);
         let index = index.ok_or_else(missing)?;
         let table = self.tables.get((index / self.head.group_inodes) as usize);

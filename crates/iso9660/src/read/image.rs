@@ -26,7 +26,7 @@ impl Iso9660 {
         let index = ino.0.checked_sub(1);
         let index = index.and_then(|index| u32::try_from(index).ok());
         let found = index.and_then(|index| Some((index, self.nodes.get(index)?)));
-        found.ok_or_else(|| Error::not_found(format!("inode {:#x}", ino.0)))
+        found.ok_or_else(|| Error::no_inode(ino.0))
     }
 
     fn node_of(&self, ino: Ino, kind: FileType, what: &str) -> Result<(u32, &IsoNode)> {

@@ -24,7 +24,7 @@ impl Romfs {
             .checked_sub(1)
             .and_then(|index| usize::try_from(index).ok());
         let node = index.and_then(|index| self.inodes.nodes.get(index));
-        node.ok_or_else(|| Error::not_found(format!("inode {:#x}", ino.0)))
+        node.ok_or_else(|| Error::no_inode(ino.0))
     }
 
     fn node_of(&self, ino: Ino, kind: FileType, what: &str) -> Result<&RomfsNode> {

@@ -19,7 +19,7 @@ impl Squashfs {
     /// Reads an inode. `NotFound` for a reference outside of the inode table.
     pub(crate) fn record(&self, ino: Ino) -> Result<InodeRecord> {
         image_core::record(&self.metadata, &self.superblock, ino)?
-            .ok_or_else(|| Error::not_found(format!("inode {:#x}", ino.0)))
+            .ok_or_else(|| Error::no_inode(ino.0))
     }
 
     fn listing(&self, dir: Ino) -> Result<DirectoryLocation> {

@@ -32,7 +32,7 @@ impl Wim {
             .and_then(|index| u32::try_from(index).ok());
         index
             .and_then(|index| self.nodes.get(index))
-            .ok_or_else(|| Error::not_found(format!("inode {:#x}", ino.0)))
+            .ok_or_else(|| Error::no_inode(ino.0))
     }
 
     fn node_of(&self, ino: Ino, kind: FileType, what: &str) -> Result<&WimNode> {
