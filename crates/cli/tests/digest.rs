@@ -16,6 +16,10 @@ const WRONG: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789a
 
 fn tree(work: &Path) -> PathBuf {
     let tree = work.join("tree");
+    if tree.exists() {
+        // written anew, it would have other times
+        return tree;
+    }
     fs::create_dir_all(tree.join("dir")).unwrap();
     fs::write(tree.join("dir/text"), "words and words\n".repeat(50)).unwrap();
     for number in 0..5_u64 {
@@ -393,10 +397,8 @@ fn new_images_have_digests_of_their_own_or_none() {
     // the same bytes for any number of threads, and nothing but the section is added
     let one = made(work.path(), &["-j1"]);
     let bytes = fs::read(&one.0).unwrap();
-    assert_eq!(
-        (made(work.path(), &["-j4"]).1, fs::read(&image).unwrap()),
-        (one.1, bytes)
-    );
+    assert_eq!(made(work.path(), &["-j4"]).1, one.1);
+    assert!(bytes == fs::read(&image).unwrap(), "four threads differ");
     let piped = sinter()
         .args(["build", "-q", "-l1", "--with-digest", "-o", "-"])
         .arg(work.path().join("tree"))
