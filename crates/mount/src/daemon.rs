@@ -78,23 +78,25 @@ pub fn report_to_parent(mounted: std::result::Result<(), &Error>) -> Result<()> 
             report
         }
     };
-    let mut out = std::io::stdout();
-    let told = out.write_all(&report).and_then(|()| out.flush());
-    told.map_err(|error| Error::io("cannot send the result to the parent", error))?;
     let null = std::fs::OpenOptions::new()
         .read(true)
         .write(true)
         .open("/dev/null");
     let null = null.map_err(|error| Error::io("cannot open /dev/null", error))?;
     let failed = |errno| Error::io("cannot release the terminal", errno);
-    rustix::stdio::dup2_stdout(&null).map_err(failed)?;
     if mounted.is_ok() {
-        rustix::stdio::dup2_stdin(&null).map_err(failed)?;
-        rustix::stdio::dup2_stderr(&null).map_err(failed)?;
         let moved = std::env::set_current_dir(Path::new("/"));
         moved.map_err(|error| Error::io("cannot change to the root directory", error))?;
+        rustix::stdio::dup2_stdin(&null).map_err(failed)?;
     }
-    Ok(())
+    let mut out = std::io::stdout();
+    let sent = out.write_all(&report).and_then(|()| out.flush());
+    sent.map_err(|error| Error::io("cannot send the result to the parent", error))?;
+    if mounted.is_ok() {
+        rustix::stdio::dup2_stderr(&null).map_err(failed)?;
+    }
+    // The parent goes on when the pipe is closed: everything else is released by then.
+    rustix::stdio::dup2_stdout(&null).map_err(failed)
 }
 
 const KINDS: [Kind; 7] = [
