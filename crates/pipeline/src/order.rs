@@ -82,23 +82,37 @@ pub(crate) struct Clustering {
     by_path: bool,
     /// The fewest equal sketch values of neighbours in a cluster.
     min_agreement: usize,
-    /// The size of blocks that large contents should begin, if they should.
-    block_size: Option<u32>,
+    /// Where large contents are placed.
+    large: LargeContents,
+}
+
+/// Where large contents are placed; numbers are sizes of blocks.
+#[derive(Debug, Clone, Copy)]
+enum LargeContents {
+    /// With those that they are similar to.
+    InOrder,
+    /// At the beginnings of the blocks that they are in.
+    FirstInBlocks(u32),
+    /// Before all others of their category.
+    FirstInCategory(u32),
 }
 
 impl Clustering {
     /// Returns the clustering for a price of reads, in solid blocks of a size if there are any.
     pub fn new(read_cost: ReadCost, block_size: Option<u32>) -> Self {
-        match (read_cost, block_size) {
-            (ReadCost::Remote, Some(_)) => Self {
+        if let (ReadCost::Remote, Some(block_size)) = (read_cost, block_size) {
+            return Self {
                 by_path: true,
                 min_agreement: CLOSE_AGREEMENT,
-                block_size,
-            },
-            _ => Self {
-                by_path: false,
-                min_agreement: MIN_AGREEMENT,
-                block_size: None,
+                large: LargeContents::FirstInCategory(block_size),
+            };
+        }
+        Self {
+            by_path: false,
+            min_agreement: MIN_AGREEMENT,
+            large: match (read_cost, block_size) {
+                (ReadCost::Mount, Some(block_size)) => LargeContents::FirstInBlocks(block_size),
+                _ => LargeContents::InOrder,
             },
         }
     }
@@ -205,9 +219,14 @@ fn by_similarity(tree: &Tree, contents: &Contents, clustering: Clustering) -> Re
             let sketches = contents.sketches.load(files)?;
             chain.extend(run, sketches, clustering.min_agreement);
         }
-        match clustering.block_size {
-            Some(block_size) => large::place(&chain, u64::from(block_size), size, &mut ordered),
-            None => ordered.contents.append(&mut chain.contents),
+        match clustering.large {
+            LargeContents::InOrder => ordered.contents.append(&mut chain.contents),
+            LargeContents::FirstInBlocks(block_size) => {
+                large::first_in_blocks(&chain, block_size.into(), size, &mut ordered);
+            }
+            LargeContents::FirstInCategory(block_size) => {
+                large::first_in_category(&chain, block_size.into(), size, &mut ordered);
+            }
         }
     }
     ordered.contents.extend(last);

@@ -1,10 +1,14 @@
-//! Places clusters with large contents where few blocks have to be decoded to read them.
+//! Places large contents where few blocks have to be decoded to read them.
 //!
-//! Enters a chain of one category; leaves it with the clusters of large contents first, by
-//! descending size, each beginning a block, and the rest of their last blocks filled with the other
-//! clusters in their order. So a large content is decoded with nothing before it, and, as contents
-//! refer to earlier ones only, the largest refer to the fewest blocks.
-//! **Invariant:** clusters stay whole; depends on the chain and the sizes alone.
+//! Enters a chain of one category; leaves it in an order in which large contents begin blocks.
+//! `first_in_category` puts the clusters of large contents first, by descending size, each at the
+//! beginning of a block, and fills the rest of their last blocks with the other clusters in their
+//! order: a large content is decoded with nothing before it, and, as contents refer to earlier ones
+//! only, the largest refer to the fewest blocks. `first_in_blocks` leaves the contents in the
+//! blocks that the chain gives them, and moves the large ones to the beginnings of these.
+//!
+//! **Invariant:** depends on the chain and the sizes alone; `first_in_category` keeps clusters
+//! whole.
 
 use super::chain::Chain;
 use super::ordered::Ordered;
@@ -19,8 +23,71 @@ struct Cluster<'a> {
     largest: u64,
 }
 
-/// Appends a chain to an order.
-pub(super) fn place(
+/// Large contents that may wait for a block with room, while smaller ones fill the one before.
+const WAITING: usize = 4;
+
+/// The contents that are expected to be in one block, and its room for more.
+struct Window {
+    contents: Vec<u32>,
+    room: u64,
+    block_size: u64,
+}
+
+impl Window {
+    /// Takes a content if there is room for it, or nothing else in the block.
+    fn take(&mut self, content: u32, size: u64) -> bool {
+        if size > self.room && !self.contents.is_empty() {
+            return false;
+        }
+        self.room = match self.room.checked_sub(size) {
+            Some(room) => room,
+            None => (self.block_size - size % self.block_size) % self.block_size,
+        };
+        self.contents.push(content);
+        true
+    }
+}
+
+/// Appends a chain to an order, with the large contents of each block first in it.
+pub(super) fn first_in_blocks(
+    chain: &Chain,
+    block_size: u64,
+    size: impl Fn(u32) -> u64,
+    ordered: &mut Ordered,
+) {
+    let is_large = |content: u32| size(content) >= block_size / LARGE;
+    let mut contents = chain.contents.iter().copied().peekable();
+    let mut waiting: Vec<u32> = Vec::new();
+    while contents.peek().is_some() || !waiting.is_empty() {
+        let mut window = Window {
+            contents: Vec::new(),
+            room: block_size,
+            block_size,
+        };
+        waiting.retain(|&content| !window.take(content, size(content)));
+        while let Some(&next) = contents.peek() {
+            if !window.take(next, size(next)) {
+                if !is_large(next) || waiting.len() == WAITING {
+                    break;
+                }
+                waiting.push(next);
+            }
+            contents.next();
+        }
+        // stable: equal sizes, and small contents, keep the order of the chain
+        let key =
+            |&content: &u32| std::cmp::Reverse(Some(size(content)).filter(|_| is_large(content)));
+        window.contents.sort_by_key(key);
+        let first = window.contents.first().copied();
+        ordered
+            .block_starts
+            .extend(first.filter(|&first| is_large(first)));
+        ordered.contents.append(&mut window.contents);
+    }
+}
+
+/// Appends a chain to an order, with the clusters of large contents first.
+pub(super) fn first_in_category(
     chain: &Chain,
     block_size: u64,
     size: impl Fn(u32) -> u64,
@@ -84,7 +151,7 @@ mod tests {
             contents: Vec::new(),
             block_starts: Vec::new(),
         };
-        place(&chain, 80, |content| sizes[content as usize], &mut ordered);
+        first_in_category(&chain, 80, |content| sizes[content as usize], &mut ordered);
         (ordered.contents, ordered.block_starts)
     }
 
@@ -103,5 +170,22 @@ mod tests {
         assert_eq!(starts, [2, 1]);
         assert_eq!(placed(&[1, 2]).1, []);
         assert_eq!(placed(&[]).0, []);
+    }
+
+    #[test]
+    fn large_contents_move_to_the_beginnings_of_their_blocks() {
+        let sizes = [30, 9, 40, 60, 5, 5, 200, 3, 9];
+        let chain = Chain {
+            contents: (0..sizes.len() as u32).collect(),
+            clusters: vec![0],
+        };
+        let mut ordered = Ordered {
+            contents: Vec::new(),
+            block_starts: Vec::new(),
+        };
+        first_in_blocks(&chain, 80, |content| sizes[content as usize], &mut ordered);
+        // 60 has no room in the first block nor 200 in the second, whose third block is half empty
+        assert_eq!(ordered.contents, [2, 0, 1, 3, 4, 5, 7, 6, 8]);
+        assert_eq!(ordered.block_starts, [2, 3, 6]);
     }
 }

@@ -45,9 +45,14 @@ const OPEN: usize = 32;
 /// The most bytes of all open blocks, in full blocks.
 pub(crate) const OPEN_BLOCKS: usize = 2;
 
-/// A block with less than this fraction of its bytes is not closed for a content that should begin
-/// one.
-const NEARLY_EMPTY: usize = 16;
+/// Returns the fewest bytes with which a block is closed for a content that should begin one: what
+/// blocks lose in size costs compression, which pays where little is cached.
+fn least_closed(block_size: usize, read_cost: ReadCost) -> usize {
+    match read_cost {
+        ReadCost::Remote => block_size / 16,
+        ReadCost::Free | ReadCost::Mount => block_size / 4 * 3,
+    }
+}
 
 /// Unmatched bytes are stored when there are this many, so that later bytes can match them ...
 const STORE_AT: usize = 32 << 10;
@@ -90,7 +95,7 @@ pub(crate) struct Solid<E> {
     content: OpenContent,
 }
 
-/// The content that is being options.
+/// The content that is being cut.
 #[derive(Default)]
 struct OpenContent {
     first_extent: usize,
@@ -142,7 +147,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
     }
 
     /// Announces a content of `len` bytes, and whether it should begin a block. The open block of
-    /// its category is closed for it unless that is nearly empty.
+    /// its category is closed for it if that has enough bytes.
     pub fn start(&mut self, len: u64, category: Category, begins_block: bool) -> Result<()> {
         if self.read_cost != ReadCost::Free {
             self.content.reach = Some(Reach::new(len));
@@ -151,7 +156,8 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
         match open.copied() {
             Some((_, block))
                 if begins_block
-                    && self.blocks.open_len(block) >= self.block_size / NEARLY_EMPTY =>
+                    && self.blocks.open_len(block)
+                        >= least_closed(self.block_size, self.read_cost) =>
             {
                 self.seal(category, block)
             }
