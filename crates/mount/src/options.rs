@@ -142,7 +142,7 @@ impl MountOptions {
     }
 
     /// Returns the number of threads to start: enough that a slow read does not delay all others.
-    pub(crate) fn thread_count(&self) -> usize {
+    pub fn thread_count(&self) -> usize {
         match self.threads {
             0 => std::thread::available_parallelism().map_or(4, |count| count.get().clamp(4, 16)),
             count => count.min(256),

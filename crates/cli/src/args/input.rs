@@ -23,7 +23,7 @@ pub struct ImageArgs {
     #[arg(long, help_heading = OPENING, value_name = "BYTES", default_value = "auto", value_parser = offset)]
     pub offset: OffsetArg,
 
-    /// The size of the cache of decoded blocks, at least three blocks of a DwarFS image (default:
+    /// The size of the cache of decoded blocks, at least two blocks of a DwarFS image (default:
     /// 512M; for a mount a sixteenth of the memory of the machine if that is more, and at most a
     /// quarter of what this process may use).
     #[arg(long, help_heading = OPENING, value_name = "SIZE", value_parser = size::parse)]

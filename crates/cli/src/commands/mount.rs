@@ -106,8 +106,8 @@ pub struct Args {
     #[arg(long)]
     verify: bool,
 
-    /// The number of threads that answer requests (default: 4 to 16, by the number of processors;
-    /// 16 for a remote image).
+    /// The number of threads that answer requests (default: 4 to 16, by the number of processors,
+    /// at most one for each 64 MiB of a limit of memory; 16 for a remote image).
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 

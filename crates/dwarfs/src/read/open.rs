@@ -78,9 +78,10 @@ pub struct Dwarfs {
     pub(super) cache_key: u128,
 }
 
-/// The minimum capacity of a cache in blocks: a block in progress takes up to twice its size with
-/// its decoder's window, and one finished block precedes it.
-const LEAST_BLOCKS: u64 = 3;
+/// The minimum capacity of a cache in blocks: one in progress, and one that was finished before it.
+/// A decoder with a window of its own takes twice the size of its block; such a block is finished
+/// in the background, whatever is evicted.
+const LEAST_BLOCKS: u64 = 2;
 
 /// The largest minimum capacity in bytes, for any block size.
 const LEAST_LIMIT: u64 = 1 << 30;

@@ -15,6 +15,10 @@ const PART: u64 = 16;
 /// The part of a limit of this process alone.
 const PART_OF_LIMIT: u64 = 4;
 
+/// The bytes of such a limit for each thread that serves requests: a quarter of them is a decoded
+/// block of 16 MiB.
+const LIMIT_OF_THREAD: u64 = 64 << 20;
+
 /// The part of the memory below which what is available is short.
 const SHORT: u64 = 32;
 
@@ -23,16 +27,30 @@ const SHORT: u64 = 32;
 /// quarter of what the process may use (a control group, `ulimit -v`). They are given back when the
 /// memory of the machine runs short.
 pub fn default_cache_bytes() -> u64 {
+    limited(cache_by(&meminfo()), process_limit())
+}
+
+/// Returns no more threads than a limit of the memory of this process suffices for, and at least
+/// one.
+pub(super) fn threads_within_limit(threads: usize) -> usize {
+    limited_threads(threads, process_limit())
+}
+
+/// Returns the bytes that this process may use: the limit of its control group or address space.
+fn process_limit() -> Option<u64> {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     let space = rustix::process::getrlimit(rustix::process::Resource::As).current;
-    let limits = [group_limit(&read), space];
-    let limit = limits.into_iter().flatten().min();
-    limited(cache_by(&meminfo()), limit)
+    [group_limit(&read), space].into_iter().flatten().min()
 }
 
 /// Returns no more than the part of a limit that a cache may take.
 fn limited(bytes: u64, limit: Option<u64>) -> u64 {
     limit.map_or(bytes, |limit| bytes.min(limit / PART_OF_LIMIT))
+}
+
+fn limited_threads(threads: usize, limit: Option<u64>) -> usize {
+    let most = limit.and_then(|limit| usize::try_from(limit / LIMIT_OF_THREAD).ok());
+    most.map_or(threads, |most| threads.min(most.max(1)))
 }
 
 /// Returns the smallest limit of memory of this process's control group and of those above it.
@@ -125,6 +143,10 @@ mod tests {
         assert_eq!(group_limit(&files("5:cpu:/x\n", v1)), None);
         assert_eq!(group_limit(&|_| None), None);
         assert_eq!([limited(800, Some(1000)), limited(8, None)], [250, 8]);
+        let threads = |limit| limited_threads(4, limit);
+        assert_eq!([threads(Some(1000)), threads(Some(64 << 20))], [1, 1]);
+        assert_eq!([threads(Some(255 << 20)), threads(Some(1 << 40))], [3, 4]);
+        assert_eq!(threads(None), 4);
     }
 
     #[test]

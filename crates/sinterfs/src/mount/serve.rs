@@ -12,6 +12,7 @@ use sinterfs_model::{Error, Image, Loss, Result};
 use sinterfs_mount::{LowerLayer, MountOptions, Session, Upper};
 
 use crate::mount::kernel_backing::KernelBacking;
+use crate::mount::memory::threads_within_limit;
 use crate::registry;
 
 /// By whom names and attributes are served.
@@ -43,7 +44,8 @@ pub struct Mounted {
 /// some 150 bytes each, and a second for a million.
 const INODES: u64 = 4_000_000;
 
-/// Mounts an image on a directory and serves it from threads of its own.
+/// Mounts an image on a directory and serves it from threads of its own: where options leave their
+/// number open, no more than one for each 64 MiB that this process may use.
 ///
 /// `NotFound` or `Invalid` for a mount point that is missing or no directory, `Io` with `EBUSY`
 /// where an image is mounted already, `NotFound`, `Io` or `Unsupported` where the system cannot do
@@ -54,7 +56,7 @@ pub fn mount(
     options: &MountOptions,
     method: MountMethod,
 ) -> Result<Mounted> {
-    let (image, dir) = (image.into(), dir.as_ref());
+    let (image, dir, options) = (image.into(), dir.as_ref(), &within_limit(options));
     let is_root = rustix::process::geteuid().is_root();
     let needs_fuse = options.needs_fuse();
     let fell_back = match method {
@@ -92,6 +94,7 @@ pub fn mount_layers(
     options: &MountOptions,
     method: MountMethod,
 ) -> Result<Mounted> {
+    let options = &within_limit(options);
     let (mut layers, mut all_losses, mut fell_back) = (Vec::new(), Vec::new(), None);
     for image in images {
         let backing = match method {
@@ -118,6 +121,16 @@ pub fn mount_layers(
         fell_back: fell_back.or(failed),
         losses: all_losses,
     })
+}
+
+/// Returns options with a number of threads that the memory of this process suffices for, unless
+/// they have one.
+fn within_limit(options: &MountOptions) -> MountOptions {
+    let mut options = options.clone();
+    if options.threads == 0 {
+        options.threads = threads_within_limit(options.thread_count());
+    }
+    options
 }
 
 fn by_kernel(
