@@ -84,6 +84,8 @@ def test_an_interrupt_ends_the_work(tree, tmp_path):
     script = textwrap.dedent(
         """
         import os, signal, sys, threading, sinterfs
+        # a process of the background may have been started with this signal ignored
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         def interrupt(stage, *_):
             os.kill(os.getpid(), signal.SIGINT)
         try:
