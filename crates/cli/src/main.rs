@@ -9,6 +9,7 @@ mod composefs_lines;
 mod exit;
 mod flags;
 mod help;
+mod hidden_words;
 mod hints;
 mod interrupt;
 mod messages;
@@ -71,7 +72,8 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    let args: Vec<OsString> = std::env::args_os().collect();
+    let hidden = std::env::var_os(hidden_words::VARIABLE);
+    let args = hidden_words::restore(std::env::args_os().collect(), hidden);
     let codes = compat::exit_codes(&args);
     let done = compat::invocation(args).and_then(|invocation| match invocation {
         Invocation::Own(words) => {

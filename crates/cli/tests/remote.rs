@@ -179,6 +179,81 @@ fn a_mount_by_url_serves_and_survives_a_failing_server() {
         line.starts_with(&server.url("/x.dwarfs")) && !line.contains("HIDDEN"),
         "{line}"
     );
+    // arguments can be seen by everybody
+    let mut daemons = 0;
+    for process in std::fs::read_dir("/proc").unwrap() {
+        let words = std::fs::read(process.unwrap().path().join("cmdline"));
+        let words = String::from_utf8_lossy(&words.unwrap_or_default()).into_owned();
+        if words.contains(&server.url("/x.dwarfs")) {
+            assert!(!words.contains("HIDDEN"), "{words}");
+            daemons += 1;
+        }
+    }
+    assert_eq!(daemons, 1);
+}
+
+#[test]
+fn a_mount_that_is_cached_needs_no_server() {
+    if !Path::new("/dev/fuse").exists() {
+        support::skip("no /dev/fuse");
+        return;
+    }
+    let dir = scratch();
+    let tree = tree(dir.path());
+    let server = HttpServer::start();
+    server.delay(Duration::from_millis(1));
+    let image = build("dwarfs", &tree, &dir.path().join("image"), &["-b", "1m"]);
+    server.put("/x", image, "\"x\"");
+    let (url, cache) = (server.url("/x"), dir.path().join("cache"));
+    let cache = ["--cache", cache.to_str().unwrap()];
+    run([&["cache", "warm", &url][..], &cache].concat());
+    let mount = |more: &[&str]| {
+        let more = [&["--fuse"], &cache[..], more].concat();
+        Mounted::new(Path::new(&url), &dir.path().join("mnt"), &more)
+    };
+    let mounted = mount(&[]);
+    server.plan(|_| Fault::Close);
+    server.take();
+    shell(dir.path(), "diff -r --no-dereference tree mnt");
+    drop(mounted);
+    let mounted = mount(&["--offline"]);
+    shell(dir.path(), "diff -r --no-dereference tree mnt");
+    drop(mounted);
+    assert_eq!(server.take().len(), 0);
+}
+
+#[test]
+fn what_a_server_sent_wrongly_once_is_fetched_again() {
+    let dir = scratch();
+    let tree = tree(dir.path());
+    let server = HttpServer::start();
+    server.delay(Duration::from_millis(1));
+    let image = build("dwarfs", &tree, &dir.path().join("image"), &["-b", "256k"]);
+    let len = image.len() as u64;
+    server.put("/x", image, "\"x\"");
+    let (url, cache) = (server.url("/x"), dir.path().join("cache"));
+    let cache = cache.to_str().unwrap();
+    // the first two requests are of the head and the tail, which have the index
+    server.plan(|request| match request.number {
+        2..12 => Fault::Flip,
+        _ => Fault::None,
+    });
+    run(["cache", "warm", &url, "--cache", cache]);
+    server.plan(|_| Fault::None);
+    let out = dir.path().join("out");
+    let extract = [
+        "extract",
+        "--cache",
+        cache,
+        &url,
+        "-o",
+        out.to_str().unwrap(),
+    ];
+    server.take();
+    run(extract);
+    shell(dir.path(), "diff -r --no-dereference tree out; rm -rf out");
+    assert!(bytes(&server.take()) < len, "all was fetched again");
+    run([&extract[..], &["--offline"]].concat());
 }
 
 #[test]

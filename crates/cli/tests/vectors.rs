@@ -5,7 +5,9 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
+use sinterfs_testkit::http_server::HttpServer;
 use support::vectors::{all_vectors, vectors_of};
 use support::{Mounted, compare, is_root, run, scratch, vectors};
 
@@ -20,6 +22,24 @@ fn listings_equal_the_manifests() {
         let mut options = vector.options();
         options.extend(["--no-hash", "--no-xattrs", "--drop", "ino,allocated"]);
         compare(&shared, &options, &vector.manifest, &file);
+    }
+}
+
+/// The same archive, contents and all, of the image behind a URL.
+#[test]
+fn vectors_are_the_same_by_url() {
+    let Some(shared) = vectors() else { return };
+    let work = scratch();
+    let server = HttpServer::start();
+    server.delay(Duration::ZERO);
+    for vector in all_vectors(&shared, work.path()) {
+        let content = std::fs::read(&vector.image).expect("the image");
+        server.put("/image", content, "\"1\"");
+        let url = server.url("/image");
+        let local = run(vector.args(["extract", "--tar", "-q"]));
+        let command = ["extract", "--tar", "-q", "--cache", "none", &url];
+        let there = run(command.into_iter().chain(vector.more()));
+        assert!(local.stdout == there.stdout, "{}", vector.image.display());
     }
 }
 

@@ -4,6 +4,7 @@
 //!
 //! **Invariant:** reading never modifies an image and never trusts it: see `open` and `validate`.
 
+mod again;
 pub(crate) mod chunk;
 mod content;
 mod digest;

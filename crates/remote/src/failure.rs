@@ -1,8 +1,9 @@
 //! Why a request failed, and whether another one may succeed.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use chrono::DateTime;
 use http::{HeaderMap, StatusCode, header};
 use sinterfs_model::{Error, Kind};
 
@@ -54,6 +55,14 @@ impl Failure {
             if let Some(refused) = error.downcast_ref::<Refused>() {
                 return refused.failure();
             }
+            if error.is::<UnsoundRange>() {
+                return Self::new(Cause::Final, UnsoundRange.to_string());
+            }
+            if let Some(client) = error.downcast_ref::<reqwest::Error>()
+                && client.is_redirect()
+            {
+                return Self::of_client(client);
+            }
             if let Some(tls) = distrust(error) {
                 return Self::new(
                     Cause::Final,
@@ -66,12 +75,6 @@ impl Failure {
             cause = error.source();
         }
         if let Some(what) = failed_on_the_way {
-            if what == NOT_ALLOWED {
-                return Self::new(
-                    Cause::Final,
-                    "the server redirects from https to http, which is refused",
-                );
-            }
             return Self::temporary(without_queries(&what));
         }
         Self::new(Cause::Final, without_queries(&error.to_string()))
@@ -129,10 +132,10 @@ pub(crate) struct Refused {
 impl Refused {
     pub(crate) fn of(status: StatusCode, headers: &HeaderMap) -> Self {
         let after = headers.get(header::RETRY_AFTER);
-        let seconds = after.and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        let after = after.and_then(|value| wait_of(value.to_str().ok()?.trim()));
         Self {
             status,
-            after: seconds.map(|seconds| Duration::from_secs(seconds).min(LONGEST_WAIT)),
+            after: after.map(|after| after.min(LONGEST_WAIT)),
         }
     }
 
@@ -164,6 +167,30 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
+/// Returns the time of a `Retry-After`, which is a number of seconds or a date (RFC 9110, section
+/// 10.2.3); `None` if it is neither.
+fn wait_of(value: &str) -> Option<Duration> {
+    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(value.parse().map_or(LONGEST_WAIT, Duration::from_secs));
+    }
+    let until = DateTime::parse_from_rfc2822(value).ok()?.timestamp();
+    let until = UNIX_EPOCH.checked_add(Duration::from_secs(u64::try_from(until).ok()?))?;
+    // a date that is over means at once
+    Some(until.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+/// An answer with a part, which does not say soundly which one.
+#[derive(Debug)]
+pub(crate) struct UnsoundRange;
+
+impl fmt::Display for UnsoundRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the server does not say which bytes it sent")
+    }
+}
+
+impl std::error::Error for UnsoundRange {}
+
 /// What the client says of a redirect from `https` to `http`.
 const NOT_ALLOWED: &str = "URL scheme is not allowed";
 
@@ -181,4 +208,28 @@ fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
         last = source;
     }
     last.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_seconds_or_dates() {
+        let past = "Sun, 06 Nov 1994 08:49:37 GMT";
+        for (value, expected) in [
+            ("0", Some(0)),
+            ("17", Some(17)),
+            ("99999999999999999999999", Some(LONGEST_WAIT.as_secs())),
+            (past, Some(0)),
+            ("", None),
+            ("-1", None),
+            ("soon", None),
+            ("Sun, 06 Nov 1794 08:49:37 GMT", None),
+        ] {
+            assert_eq!(wait_of(value), expected.map(Duration::from_secs), "{value}");
+        }
+        let far = wait_of("Wed, 06 Nov 2109 08:49:37 GMT").unwrap();
+        assert!(far > Duration::from_secs(1_000_000), "{far:?}");
+    }
 }

@@ -12,10 +12,10 @@ use tokio::time::Instant;
 
 use crate::address::Address;
 use crate::failure::{Cause, Failure};
-use crate::objects::{Condition, Fetched, Object, Wanted, is_strong};
+use crate::objects::{Arrived, CHANGED, Condition, Fetched, Object, Wanted, is_strong};
 use crate::options::RemoteOptions;
 use crate::registry::RegistryBlob;
-use crate::retry;
+use crate::retry::{self, Deadline};
 
 /// Requests at once for one image.
 const AT_ONCE: usize = 8;
@@ -135,8 +135,10 @@ impl Fetcher {
             Some(_) => self.deadline,
             None => self.deadline / 3,
         };
-        let deadline = Instant::now() + patience;
-        let part = retry::until(deadline, || self.once(wanted, known)).await?;
+        let deadline = Deadline::new(Instant::now() + patience);
+        let arrived = Arrived::new(deadline, self.deadline / 2);
+        let once = || self.once(wanted, known, &arrived);
+        let part = retry::within(arrived.deadline(), once).await?;
         let count = part.bytes.len() as u64;
         self.fetched.fetch_add(count, Ordering::Relaxed);
         Ok(part)
@@ -147,22 +149,27 @@ impl Fetcher {
         &self,
         wanted: &Wanted,
         known: Option<&str>,
+        arrived: &Arrived,
     ) -> std::result::Result<Fetched, Failure> {
         let version = self.version.get();
+        // what has come is of this version, or it is of no use
+        if !matches!(wanted, Wanted::Range(_)) || !version.is_some_and(ObjectVersion::is_strong) {
+            arrived.clear();
+        }
+        let is_same = |total: u64, etag: Option<&str>| {
+            version.is_none_or(|version| version.len == total && version.etag.as_deref() == etag)
+        };
         let condition = match (version.and_then(|version| version.etag.as_deref()), known) {
             (Some(etag), _) => Condition::Is(etag),
             (None, Some(known)) => Condition::IsNot(known),
             (None, None) => Condition::Any,
         };
         let part = match &self.origin {
-            Origin::Object(object) => object.get(wanted, condition).await?,
-            Origin::Blob(blob) => blob.get(wanted).await?,
+            Origin::Object(object) => object.get(wanted, condition, arrived, is_same).await?,
+            Origin::Blob(blob) => blob.get(wanted, Some(arrived)).await?,
         };
-        if let Some(version) = version
-            && (part.total != version.len || part.etag != version.etag)
-        {
-            let what = "the object was replaced after it was opened";
-            return Err(Failure::new(Cause::Changed, what));
+        if !is_same(part.total, part.etag.as_deref()) {
+            return Err(Failure::new(Cause::Changed, CHANGED));
         }
         Ok(part)
     }

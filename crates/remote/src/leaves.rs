@@ -37,6 +37,10 @@ impl Leaves {
         self.0.peek(&leaf).is_some()
     }
 
+    pub(crate) fn forget(&self, leaf: u64) {
+        self.0.remove(&leaf);
+    }
+
     pub(crate) fn put(&self, leaf: u64, bytes: Leaf) {
         self.0.insert(leaf, bytes);
     }

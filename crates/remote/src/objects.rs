@@ -6,6 +6,8 @@
 //! from `https` to `http`.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -20,6 +22,8 @@ use tokio::time::timeout;
 
 use crate::address::{Address, Scheme, without_queries};
 use crate::failure::{Cause, Failure};
+use crate::plan::LEAF;
+use crate::retry::Deadline;
 use crate::runtime;
 use crate::service::Connector;
 
@@ -49,6 +53,73 @@ pub(crate) struct Fetched {
     /// The length of the object in bytes.
     pub(crate) total: u64,
     pub(crate) etag: Option<String>,
+}
+
+/// What has come of a part so far. As long as bytes come, there is time for the rest.
+#[derive(Debug)]
+pub(crate) struct Arrived {
+    bytes: Mutex<Vec<u8>>,
+    deadline: Deadline,
+    /// The time that a leaf of bytes gives.
+    more: Duration,
+    /// The most leaves that have come. What comes again is no progress.
+    leaves: AtomicU64,
+}
+
+impl Arrived {
+    pub(crate) fn new(deadline: Deadline, more: Duration) -> Self {
+        Self {
+            bytes: Mutex::default(),
+            deadline,
+            more,
+            leaves: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> &Deadline {
+        &self.deadline
+    }
+
+    fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets what has come.
+    pub(crate) fn clear(&self) {
+        self.bytes().clear();
+    }
+
+    /// Returns how many bytes have come.
+    pub(crate) fn len(&self) -> u64 {
+        self.bytes().len() as u64
+    }
+
+    /// Takes all that has come.
+    fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.bytes())
+    }
+
+    /// Makes room for bytes that were announced.
+    fn reserve(&self, count: usize) {
+        self.bytes().reserve_exact(count);
+    }
+
+    /// Adds bytes.
+    fn push(&self, bytes: &[u8]) {
+        let mut all = self.bytes();
+        all.extend_from_slice(bytes);
+        let count = all.len() as u64;
+        drop(all);
+        self.note(count);
+    }
+
+    /// Allows time for the rest if more leaves of the part have come than before.
+    pub(crate) fn note(&self, count: u64) {
+        let leaves = count / LEAF;
+        if self.leaves.fetch_max(leaves, Ordering::Relaxed) < leaves {
+            self.deadline.extend(self.more);
+        }
+    }
 }
 
 /// An object of a store.
@@ -91,15 +162,23 @@ impl Object {
         self.scheme != Scheme::Azure
     }
 
-    /// Gets a part once.
+    /// Gets a part once, or what is missing of it: bytes that have come stay in `arrived`, so that
+    /// another try goes on behind them.
+    ///
+    /// `is_same` decides, from length and entity tag, whether the bytes are of the right version.
     pub(crate) async fn get(
         &self,
         wanted: &Wanted,
         condition: Condition<'_>,
+        arrived: &Arrived,
+        is_same: impl Fn(u64, Option<&str>) -> bool,
     ) -> std::result::Result<Fetched, Failure> {
+        let before = arrived.len();
         let options = GetOptions {
             range: Some(match wanted {
-                Wanted::Range(range) => GetRange::Bounded(range.clone()),
+                Wanted::Range(range) => {
+                    GetRange::Bounded(range.start.saturating_add(before)..range.end)
+                }
                 Wanted::Last(count) => GetRange::Suffix(*count),
             }),
             if_match: match condition {
@@ -118,36 +197,54 @@ impl Object {
         let (range, total) = (answer.range.clone(), answer.meta.size);
         let etag = answer.meta.e_tag.clone();
         let most = match wanted {
-            Wanted::Range(range) => range.end.saturating_sub(range.start),
+            Wanted::Range(range) => range.end.saturating_sub(range.start) - before,
             Wanted::Last(count) => *count,
         };
+        if !is_same(total, etag.as_deref()) {
+            return Err(Failure::new(Cause::Changed, CHANGED));
+        }
         let len = range.end.saturating_sub(range.start);
         if len > most || range.end > total {
             return Err(Failure::new(Cause::Final, "the server sent another range"));
         }
         let len = usize::try_from(len).unwrap_or(usize::MAX);
-        let mut bytes = Vec::with_capacity(len);
+        arrived.reserve(len);
+        let mut left = len;
         let mut body = answer.into_stream();
-        while let Some(chunk) = timeout(self.stall, body.next()).await.map_err(silent)? {
-            let chunk = chunk.map_err(|e| Failure::of(&e))?;
-            if chunk.len() > len - bytes.len() {
+        loop {
+            let next = timeout(self.stall, body.next()).await.map_err(silent);
+            let chunk = match next {
+                Ok(None) => break,
+                Ok(Some(Ok(chunk))) => chunk,
+                // what follows the range is of no use
+                _ if left == 0 => break,
+                Ok(Some(Err(error))) => return Err(Failure::of(&error)),
+                Err(failure) => return Err(failure),
+            };
+            if chunk.len() > left {
+                // nothing of it can be believed
+                arrived.clear();
                 return Err(Failure::temporary("the server sent more than the range"));
             }
-            bytes.extend_from_slice(&chunk);
+            left -= chunk.len();
+            arrived.push(&chunk);
         }
-        if bytes.len() < len {
-            let got = bytes.len();
+        if left > 0 {
+            let got = len - left;
             let what = format!("the answer ended after {got} of {len} bytes");
             return Err(Failure::temporary(what));
         }
         Ok(Fetched {
-            start: range.start,
-            bytes,
+            start: range.start.saturating_sub(before),
+            bytes: arrived.take(),
             total,
             etag,
         })
     }
 }
+
+/// What is said of bytes of another version.
+pub(crate) const CHANGED: &str = "the object was replaced after it was opened";
 
 /// Returns whether equal entity tags mean equal bytes.
 pub(crate) fn is_strong(etag: &str) -> bool {

@@ -168,6 +168,10 @@ impl ReadAt for Remote {
             self.shared.ahead(range);
         }
     }
+
+    fn forget(&self, range: &Range<u64>) -> bool {
+        self.shared.forget(range)
+    }
 }
 
 impl fmt::Debug for Remote {

@@ -2,6 +2,8 @@
 
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
@@ -12,25 +14,71 @@ use crate::failure::{Cause, Failure};
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LAST_WAIT: Duration = Duration::from_secs(10);
 
+/// When work has to be done. What makes progress gets more time.
+#[derive(Debug)]
+pub(crate) struct Deadline(Mutex<Instant>);
+
+impl Deadline {
+    pub(crate) fn new(at: Instant) -> Self {
+        Self(Mutex::new(at))
+    }
+
+    fn at(&self) -> MutexGuard<'_, Instant> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Allows at least this much time from now on.
+    pub(crate) fn extend(&self, more: Duration) {
+        let mut at = self.at();
+        *at = (*at).max(Instant::now() + more);
+    }
+
+    /// Does something unless the deadline comes first.
+    async fn within<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = pin!(work);
+        loop {
+            let at = *self.at();
+            match timeout_at(at, &mut work).await {
+                Ok(done) => return Some(done),
+                Err(_) if *self.at() > at => {}
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
 /// Does something until it succeeds, fails for good, or the deadline comes.
 pub(crate) async fn until<T, F: Future<Output = Result<T, Failure>>>(
     deadline: Instant,
+    once: impl FnMut() -> F,
+) -> Result<T, Failure> {
+    within(&Deadline::new(deadline), once).await
+}
+
+/// Does the same, with a deadline that progress may put off.
+pub(crate) async fn within<T, F: Future<Output = Result<T, Failure>>>(
+    deadline: &Deadline,
     mut once: impl FnMut() -> F,
 ) -> Result<T, Failure> {
     let (mut tries, mut wait) = (1_u32, FIRST_WAIT);
     let mut earlier = None;
     loop {
-        let failure = match timeout_at(deadline, once()).await {
-            Ok(Ok(done)) => return Ok(done),
-            Ok(Err(failure)) => failure,
+        let begin = *deadline.at();
+        let failure = match deadline.within(once()).await {
+            Some(Ok(done)) => return Ok(done),
+            Some(Err(failure)) => failure,
             // why the tries before it failed says more than that the last one was cut short
-            Err(_) => earlier.unwrap_or_else(|| Failure::temporary("the answer takes too long")),
+            None => earlier.unwrap_or_else(|| Failure::temporary("the answer takes too long")),
         };
         let Cause::Temporary(after) = failure.cause else {
             return Err(failure);
         };
+        if *deadline.at() > begin {
+            // some of it has come
+            wait = FIRST_WAIT;
+        }
         let pause = after.unwrap_or_default().max(jittered(wait));
-        if Instant::now() + pause >= deadline {
+        if Instant::now() + pause >= *deadline.at() {
             let times = if tries == 1 { "try" } else { "tries" };
             let what = format!("{} (after {tries} {times})", failure.what);
             return Err(Failure::new(Cause::Final, what));

@@ -169,6 +169,17 @@ impl Shared {
         let _ = self.launch(&mut flights, &missing, Urgency::Ahead);
     }
 
+    /// Has bytes asked for again; returns whether that can be done.
+    pub(crate) fn forget(&self, range: &Range<u64>) -> bool {
+        for leaf in plan::leaves(range) {
+            self.leaves.forget(leaf);
+            if let Some(store) = &self.store {
+                store.forget_leaf(leaf);
+            }
+        }
+        !self.offline
+    }
+
     fn flights(&self) -> MutexGuard<'_, Flights> {
         self.flights.lock().unwrap_or_else(PoisonError::into_inner)
     }

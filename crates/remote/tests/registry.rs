@@ -129,6 +129,25 @@ fn what_fails_gives_right_bytes_or_an_error() {
             Some((Kind::Unsupported, "does not serve parts")),
         ),
         (Fault::Status(403, None), Some((Kind::Io, "403"))),
+        (Fault::Chunked(0), None),
+        (Fault::Truncate(0), None),
+        (Fault::Silent(Duration::from_secs(1)), None),
+        (Fault::Stall(Duration::from_secs(1)), None),
+        (
+            Fault::Chunked(1 << 30),
+            Some((Kind::Io, "more than it may")),
+        ),
+        (Fault::Longer(1 << 30), Some((Kind::Io, "more than it may"))),
+        (Fault::ContentRange(""), Some((Kind::Io, "another range"))),
+        (
+            Fault::ContentRange("bytes 1048576-18446744073709551615/*"),
+            Some((Kind::Io, "another range")),
+        ),
+        (Fault::Status(401, None), Some((Kind::Io, "401"))),
+        (
+            Fault::Answer(307, "Location: file:///etc/passwd\r\n".into()),
+            Some((Kind::Io, "")),
+        ),
     ] {
         let scene = Scene::new();
         let remote = scene.open().unwrap();

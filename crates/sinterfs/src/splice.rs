@@ -145,4 +145,9 @@ impl ReadAt for Splice {
         let missing: Vec<_> = missing.map(|(piece, _)| piece).collect();
         self.remote.will_need(&missing);
     }
+
+    fn forget(&self, range: &Range<u64>) -> bool {
+        // what the older image has was compared when it was chosen
+        self.remote.forget(range)
+    }
 }

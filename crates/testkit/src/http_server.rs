@@ -34,6 +34,18 @@ pub enum Fault {
     OtherEtag,
     /// To close the connection without an answer.
     Close,
+    /// To send nothing for this time, and then to close the connection.
+    Silent(Duration),
+    /// To send the body in pieces of so many bytes, with this pause before each.
+    Trickle(usize, Duration),
+    /// To flip a bit in the middle of the body.
+    Flip,
+    /// To send the body in chunks, without its length, with this many bytes after it.
+    Chunked(usize),
+    /// To announce and send this many bytes more than the range has.
+    Longer(usize),
+    /// To send this `Content-Range`; none if it is empty.
+    ContentRange(&'static str),
 }
 
 /// A request that came.
@@ -255,6 +267,11 @@ fn answer(
     };
     match fault {
         Fault::Close => return false,
+        Fault::Silent(time) => {
+            answered();
+            thread::sleep(*time);
+            return false;
+        }
         Fault::Status(status, after) => {
             let after = after.map(|after| format!("Retry-After: {after}\r\n"));
             return plain(*status, &after.unwrap_or_default());
@@ -286,12 +303,20 @@ fn answer(
     } else {
         "HTTP/1.1 200 OK\r\n"
     });
-    head += &format!("Content-Length: {}\r\n", body.len());
-    if range.is_some() {
-        let moved = u64::from(*fault == Fault::WrongRange);
-        let (first, last) = (start + moved, end - 1 + moved);
-        head += &format!("Content-Range: bytes {first}-{last}/{}\r\n", content.len());
-    }
+    head += &match fault {
+        Fault::Chunked(_) => "Transfer-Encoding: chunked\r\n".to_owned(),
+        Fault::Longer(more) => format!("Content-Length: {}\r\n", body.len() + more),
+        _ => format!("Content-Length: {}\r\n", body.len()),
+    };
+    head += &match (fault, range) {
+        (_, None) | (Fault::ContentRange(""), _) => String::new(),
+        (Fault::ContentRange(said), _) => format!("Content-Range: {said}\r\n"),
+        _ => {
+            let moved = u64::from(*fault == Fault::WrongRange);
+            let (first, last) = (start + moved, end - 1 + moved);
+            format!("Content-Range: bytes {first}-{last}/{}\r\n", content.len())
+        }
+    };
     if *fault == Fault::OtherEtag {
         head += "ETag: \"other\"\r\n";
     } else if !etag.is_empty() {
@@ -302,29 +327,73 @@ fn answer(
         answered();
         return request.method == "HEAD";
     }
+    send_body(stream, body, fault, answered)
+}
+
+/// Sends a body; returns whether the connection goes on.
+fn send_body(mut stream: &TcpStream, body: &[u8], fault: &Fault, answered: impl Fn()) -> bool {
+    let mut send = |bytes: &[u8]| stream.write_all(bytes).is_ok();
     match fault {
         Fault::Truncate(count) => {
-            let _ = stream.write_all(&body[..(*count).min(body.len())]);
+            send(&body[..(*count).min(body.len())]);
             answered();
             false
         }
         Fault::Stall(time) => {
-            let _ = stream.write_all(&body[..body.len() / 2]);
+            send(&body[..body.len() / 2]);
             answered();
             thread::sleep(*time);
             false
         }
         Fault::More => {
             answered();
-            let _ = stream.write_all(body);
-            let _ = stream.write_all(b"more than was announced");
+            send(body);
+            send(b"more than was announced");
             false
+        }
+        Fault::Trickle(piece, pause) => {
+            answered();
+            body.chunks(*piece).all(|piece| {
+                thread::sleep(*pause);
+                send(piece)
+            })
+        }
+        Fault::Flip => {
+            let mut flipped = body.to_vec();
+            flipped[body.len() / 2] ^= 4;
+            answered();
+            send(&flipped)
+        }
+        Fault::Longer(more) => {
+            answered();
+            send(body) && send_zeros(*more, send)
+        }
+        Fault::Chunked(more) => {
+            answered();
+            let mut chunk = |bytes: &[u8]| {
+                send(format!("{:x}\r\n", bytes.len()).as_bytes()) && send(bytes) && send(b"\r\n")
+            };
+            body.chunks(10_000).all(&mut chunk) && send_zeros(*more, &mut chunk) && chunk(b"")
         }
         _ => {
             let (most, last) = body.split_at(body.len() - 1);
-            let sent = stream.write_all(most);
+            let sent = send(most);
             answered();
-            sent.and_then(|()| stream.write_all(last)).is_ok()
+            sent && send(last)
         }
     }
+}
+
+/// Sends zero bytes in pieces; returns whether all were taken.
+fn send_zeros(count: usize, mut send: impl FnMut(&[u8]) -> bool) -> bool {
+    let piece = [0; 16 << 10];
+    let mut left = count;
+    while left > 0 {
+        let now = left.min(piece.len());
+        if !send(&piece[..now]) {
+            return false;
+        }
+        left -= now;
+    }
+    true
 }

@@ -177,6 +177,10 @@ impl ReadAt for ChecksummedWindow {
     fn will_need(&self, ranges: &[Range<u64>]) {
         self.window.will_need(ranges);
     }
+
+    fn forget(&self, range: &Range<u64>) -> bool {
+        self.window.forget(range)
+    }
 }
 
 impl fmt::Debug for ChecksummedWindow {

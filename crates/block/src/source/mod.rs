@@ -47,6 +47,14 @@ pub trait ReadAt: Send + Sync {
         let _ = ranges;
     }
 
+    /// Forgets what is kept of these bytes, since they are not what they should be. Returns whether
+    /// reading them again may give others: those of a file do not change, those that came from a
+    /// server are asked for once more.
+    fn forget(&self, range: &Range<u64>) -> bool {
+        let _ = range;
+        false
+    }
+
     /// Returns a copy of `len` bytes from `offset` on. Fails with `Corrupt` if the source is
     /// shorter, before anything is allocated.
     fn read(&self, offset: u64, len: u64) -> Result<Bytes> {

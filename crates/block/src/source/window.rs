@@ -65,6 +65,12 @@ impl ReadAt for Window {
         let ranges: Vec<_> = ranges.collect();
         self.source.will_need(&ranges);
     }
+
+    fn forget(&self, range: &Range<u64>) -> bool {
+        let inside = |at: u64| self.start + at.min(self.len);
+        self.source
+            .forget(&(inside(range.start)..inside(range.end)))
+    }
 }
 
 impl fmt::Debug for Window {

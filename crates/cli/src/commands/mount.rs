@@ -18,7 +18,7 @@ use crate::args::damage::{DamageArgs, DamageLog};
 use crate::args::input::{self, ImageArgs};
 use crate::args::stats::{MountStats, StatsArgs};
 use crate::mount_options::{self, Settings};
-use crate::{flags, text};
+use crate::{flags, hidden_words, text};
 
 /// The threads that answer requests to a remote image.
 const REMOTE_THREADS: usize = 16;
@@ -406,9 +406,11 @@ fn in_background(words: &[OsString]) -> Result<ExitCode> {
         };
         Error::io(what, e)
     })?;
+    let (words, hidden) = hidden_words::hide(words);
     // before the other arguments, which may contain `--`
     let mut words = words.iter().skip(1);
     let mut command = Command::new(own);
+    command.env(hidden_words::VARIABLE, hidden);
     command.args(words.by_ref().take(1)).arg("--report-ready");
     daemon::start(command.args(words))?;
     Ok(ExitCode::SUCCESS)

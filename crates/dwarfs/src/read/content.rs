@@ -179,11 +179,17 @@ impl Dwarfs {
     fn open_block(&self, block: u32) -> Result<Opened> {
         let index = usize::try_from(block).unwrap_or(usize::MAX);
         // header and content in one
-        self.reader
-            .will_need(self.sections.blocks.get(index).copied());
-        self.with_block(block, |range, header| {
-            self.reader.open(range, header, self.metadata.block_size)
-        })
+        let range = self.sections.blocks.get(index).copied();
+        self.reader.will_need(range);
+        let open = || {
+            self.with_block(block, |range, header| {
+                self.reader.open(range, header, self.metadata.block_size)
+            })
+        };
+        match range {
+            Some(range) => self.reader.anew(range, open),
+            None => open(),
+        }
     }
 
     /// Enables decoding ahead on other processors while readers wait for decoders.

@@ -103,7 +103,7 @@ impl Sections {
 
 /// Reads sections of one image.
 pub(crate) struct SectionReader {
-    window: Window,
+    pub(super) window: Window,
     pub(crate) minor: u8,
 }
 
@@ -456,7 +456,8 @@ impl SectionReader {
             }
             self.stored(range, &header)
         };
-        load().map_err(|error| error.at(kind.to_string(), self.file_offset(range.offset)))
+        self.anew(range, load)
+            .map_err(|error| error.at(kind.to_string(), self.file_offset(range.offset)))
     }
 
     /// Decodes a section to a new buffer. Its errors have no location.

@@ -122,6 +122,15 @@ impl Store {
         self.leaves.write_all_at(&sums, first.saturating_mul(8))
     }
 
+    /// Has a leaf fetched again, by other processes, too.
+    pub(crate) fn forget_leaf(&self, leaf: u64) {
+        let _one = self.storing.lock().unwrap_or_else(PoisonError::into_inner);
+        // in a cache that cannot be written it stays what it is: an error of whoever reads it
+        if self.sum(leaf).is_some() {
+            let _ = self.leaves.write_all_at(&[0; 8], leaf.saturating_mul(8));
+        }
+    }
+
     /// Has all leaves fetched again, by other processes, too.
     pub(crate) fn forget(&self) -> std::io::Result<()> {
         self.leaves.set_len(0)

@@ -19,9 +19,19 @@ const SHOWN: usize = 200;
 
 /// Reads a body to its end; a longer one is a failure.
 pub(crate) async fn read(
+    answer: Response,
+    most: usize,
+    stall: Duration,
+) -> Result<Vec<u8>, Failure> {
+    read_watched(answer, most, stall, |_| ()).await
+}
+
+/// Does the same, and tells how many bytes have come each time that some have.
+pub(crate) async fn read_watched(
     mut answer: Response,
     most: usize,
     stall: Duration,
+    mut progress: impl FnMut(u64),
 ) -> Result<Vec<u8>, Failure> {
     let silent = |_| Failure::temporary("the registry sends nothing");
     let mut body = Vec::new();
@@ -35,6 +45,7 @@ pub(crate) async fn read(
             return Err(Failure::new(Cause::Final, what));
         }
         body.extend_from_slice(&chunk);
+        progress(body.len() as u64);
     }
     Ok(body)
 }

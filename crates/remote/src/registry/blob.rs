@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::{HeaderValue, Method, StatusCode, header};
 use reqwest::{Response, Url};
 
-use super::answers::read;
+use super::answers::read_watched;
 use super::endpoint::{Call, Endpoint};
 use super::manifest::digest_of;
 use super::session::{Asked, Session};
 use crate::failure::{Cause, Failure, Refused};
-use crate::objects::{Fetched, Wanted};
+use crate::objects::{Arrived, Fetched, Wanted};
 
 /// A blob.
 pub(crate) struct RegistryBlob {
@@ -36,8 +36,12 @@ impl RegistryBlob {
         }
     }
 
-    /// Gets a part once.
-    pub(crate) async fn get(&self, wanted: &Wanted) -> Result<Fetched, Failure> {
+    /// Gets a part once; each leaf of bytes that comes gives `arrived` more time.
+    pub(crate) async fn get(
+        &self,
+        wanted: &Wanted,
+        arrived: Option<&Arrived>,
+    ) -> Result<Fetched, Failure> {
         let range = match wanted {
             Wanted::Range(range) => range.start..range.end.min(self.len),
             Wanted::Last(count) => self.len.saturating_sub(*count)..self.len,
@@ -46,7 +50,7 @@ impl RegistryBlob {
         let bytes = if count == 0 {
             Vec::new()
         } else {
-            self.part(&range).await?
+            self.part(&range, arrived).await?
         };
         Ok(Fetched {
             start: range.start,
@@ -57,12 +61,16 @@ impl RegistryBlob {
     }
 
     /// Gets bytes from where they were last, or else from the first server that has them.
-    async fn part(&self, range: &Range<u64>) -> Result<Vec<u8>, Failure> {
+    async fn part(
+        &self,
+        range: &Range<u64>,
+        arrived: Option<&Arrived>,
+    ) -> Result<Vec<u8>, Failure> {
         let elsewhere = self.elsewhere().clone();
         if let Some((endpoint, url)) = elsewhere {
             let answer = endpoint.send_bare(&call(url, range)?).await;
             let bytes = match answer {
-                Ok(answer) => self.bytes(answer, range).await,
+                Ok(answer) => self.bytes(answer, range, arrived).await,
                 Err(failure) => Err(failure),
             };
             match bytes {
@@ -80,7 +88,7 @@ impl RegistryBlob {
             let url = endpoint.url(&self.session.reference.repository, &part)?;
             let answer = endpoint.send(&call(url.clone(), range)?).await?;
             let led_to = answer.url().clone();
-            let bytes = self.bytes(answer, range).await?;
+            let bytes = self.bytes(answer, range, arrived).await?;
             if led_to != url {
                 *self.elsewhere() = Some((endpoint, led_to));
             }
@@ -90,11 +98,21 @@ impl RegistryBlob {
     }
 
     /// Reads the bytes of an answer.
-    async fn bytes(&self, answer: Response, range: &Range<u64>) -> Result<Vec<u8>, Failure> {
+    async fn bytes(
+        &self,
+        answer: Response,
+        range: &Range<u64>,
+        arrived: Option<&Arrived>,
+    ) -> Result<Vec<u8>, Failure> {
         self.check(&answer, range)?;
         let count = range.end.saturating_sub(range.start);
         let most = usize::try_from(count).unwrap_or(usize::MAX);
-        let bytes = read(answer, most, self.session.stall).await?;
+        let progress = |count: u64| {
+            if let Some(arrived) = arrived {
+                arrived.note(count);
+            }
+        };
+        let bytes = read_watched(answer, most, self.session.stall, progress).await?;
         if (bytes.len() as u64) < count {
             let got = bytes.len();
             let what = format!("the answer ended after {got} of {count} bytes");

@@ -214,7 +214,7 @@ async fn whole(
 ) -> Result<Vec<u8>, Failure> {
     let blob = RegistryBlob::new(Arc::clone(session), layer.digest.clone(), layer.len);
     let all = Wanted::Range(0..layer.len);
-    let part = retry::until(deadline, || blob.get(&all)).await?;
+    let part = retry::until(deadline, || blob.get(&all, None)).await?;
     Ok(part.bytes)
 }
 
