@@ -94,7 +94,8 @@ fn dist(args: &[String]) -> Outcome {
         fast: options.fast,
     };
     let texts = licences::texts(&metadata)?;
-    let mut made = vec![write(&release.output, "third-party-licences.txt", &texts)?];
+    let text_file = write(&release.output, "third-party-licences.txt", &texts)?;
+    let mut made = vec![text_file.clone()];
     if let Some(program) = &binary {
         made.extend(ship_program(&release, program, &texts, builds_all)?);
     }
@@ -105,6 +106,7 @@ fn dist(args: &[String]) -> Outcome {
     }
     if builds_all {
         let wheel = python::wheel(&options.profile, &release.output, &binary::remapped())?;
+        python::add_licences(&wheel, &text_file, release.epoch)?;
         python::proof(&wheel, &release.output)?;
         made.push(wheel);
         made.iter()

@@ -6,6 +6,7 @@
 //! nothing is installed outside of the target directory.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -61,6 +62,49 @@ pub fn wheel(profile: &str, to: &Path, flags: &str) -> Result<PathBuf, String> {
     wheels(to)?
         .pop()
         .ok_or_else(|| format!("no wheel in {}", to.display()))
+}
+
+/// Adds the licences of everything linked to a wheel, whose files keep the time of an epoch.
+pub fn add_licences(wheel: &Path, licences: &Path, epoch: u64) -> Outcome {
+    let environment = environment()?;
+    let dir = wheel.with_extension("unpacked");
+    let failed = |e: io::Error| format!("{}: {e}", dir.display());
+    if dir.exists() {
+        fs::remove_dir_all(&dir).map_err(failed)?;
+    }
+    let mut unpack = program(&environment, "wheel");
+    unpack.args(["unpack", "--dest"]).arg(&dir).arg(wheel);
+    run::output(&mut unpack)?;
+    let package = only_entry(&dir, |_| true)?;
+    let info = only_entry(&package, |name| name.ends_with(".dist-info"))?;
+    let to = info.join("licenses/third-party-licences.txt");
+    fs::copy(licences, &to).map_err(|e| format!("{}: {e}", to.display()))?;
+    let mut pack = program(&environment, "wheel");
+    pack.env("SOURCE_DATE_EPOCH", epoch.to_string());
+    pack.args(["pack", "--dest-dir"])
+        .arg(wheel.parent().unwrap_or(&dir));
+    run::output(pack.arg(&package))?;
+    fs::remove_dir_all(&dir).map_err(failed)
+}
+
+/// Returns the path of the one entry of a directory with a name of a kind.
+fn only_entry(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<PathBuf, String> {
+    let failed = |e: io::Error| format!("{}: {e}", dir.display());
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if entry.file_name().to_str().is_some_and(&is_wanted) {
+            found.push(entry.path());
+        }
+    }
+    match found.as_slice() {
+        [only] => Ok(only.clone()),
+        _ => Err(format!(
+            "{}: {} entries for one",
+            dir.display(),
+            found.len()
+        )),
+    }
 }
 
 fn wheels(dir: &Path) -> Result<Vec<PathBuf>, String> {
@@ -141,6 +185,9 @@ pub fn proof(wheel: &Path, dir: &Path) -> Outcome {
         sinterfs.build(sys.argv[1], sys.argv[2])\n\
         image = sinterfs.Image.open(sys.argv[2])\n\
         assert image.read_bytes('glossary.md') == open(sys.argv[1] + '/glossary.md', 'rb').read()\n\
+        from importlib.metadata import files\n\
+        (texts,) = [f for f in files('sinterfs') if f.name == 'third-party-licences.txt']\n\
+        assert 'MIT' in texts.read_text()\n\
         print(len(list(image)), 'paths of a', image.format, 'image')";
     let empty = dir.join("empty-environment");
     let mut venv = Command::new("python3");
