@@ -12,6 +12,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
+use sinterfs_testkit::noise;
 use support::{is_root, run, scratch, sinter, try_run};
 
 /// A small tree and its image.
@@ -186,7 +187,7 @@ fn a_full_disk_leaves_nothing() {
     let source = work.path().join("source");
     fs::create_dir_all(&small).unwrap();
     fs::create_dir_all(&source).unwrap();
-    fs::write(source.join("noise"), noise(8 << 20)).unwrap();
+    fs::write(source.join("noise"), noise(1, 8 << 20)).unwrap();
     let mount = Command::new("mount")
         .args(["-t", "tmpfs", "-o", "size=1m", "none"])
         .arg(&small)
@@ -223,7 +224,7 @@ fn a_killed_or_interrupted_build_leaves_nothing() {
     fs::create_dir_all(&source).unwrap();
     fs::create_dir_all(&target).unwrap();
     // digits: hard work for a codec, unlike noise, which is stored as it is
-    let digits: Vec<u8> = noise(48 << 20)
+    let digits: Vec<u8> = noise(2, 48 << 20)
         .iter()
         .map(|byte| b'0' + byte % 10)
         .collect();
@@ -424,20 +425,6 @@ fn a_name_that_promises_another_format_is_refused() {
     )
     .unwrap();
     fails(&try_run([Path::new("info"), &fifo]), 2, "regular file");
-}
-
-/// Bytes that no codec makes smaller.
-fn noise(len: usize) -> Vec<u8> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut bytes = Vec::with_capacity(len + 8);
-    while bytes.len() < len {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        bytes.extend(state.to_le_bytes());
-    }
-    bytes.truncate(len);
-    bytes
 }
 
 #[test]

@@ -6,19 +6,15 @@ mod support;
 use std::path::Path;
 use std::process::Command;
 
+use sinterfs_testkit::noise;
 use support::{Mounted, peer, run, scratch, sinter, try_run};
 
 const MIB: usize = 1 << 20;
 
-/// Bytes that nothing makes shorter than half.
-fn noise(len: usize, mut state: u64) -> Vec<u8> {
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        b'a' + (state & 15) as u8
-    };
-    (0..len).map(|_| next()).collect()
+/// Makes bytes that nothing makes shorter than half: 16 letters.
+fn letters(seed: u64, len: usize) -> Vec<u8> {
+    let letter = |byte: u8| b'a' + (byte & 15);
+    noise(seed, len).into_iter().map(letter).collect()
 }
 
 /// Makes a tree of some MiB; odd names among those that will be needed first.
@@ -26,11 +22,11 @@ fn tree(dir: &Path) {
     std::fs::create_dir_all(dir.join("lib")).expect("a directory");
     let write = |name: &str, bytes: &[u8]| std::fs::write(dir.join(name), bytes).expect("a file");
     for index in 0..20 {
-        write(&format!("lib/{index:02}"), &noise(MIB / 4, index + 1));
+        write(&format!("lib/{index:02}"), &letters(index + 1, MIB / 4));
     }
-    write("#first\nof all ", &noise(3 * MIB / 2, 99));
+    write("#first\nof all ", &letters(99, 3 * MIB / 2));
     write("back\\slash", b"short");
-    write("twin of 07", &noise(MIB / 4, 8));
+    write("twin of 07", &letters(8, MIB / 4));
 }
 
 fn words(bytes: &[u8]) -> String {

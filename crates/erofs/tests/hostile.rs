@@ -12,19 +12,8 @@ use std::time::{Duration, Instant};
 use sinterfs_erofs::lookalike::{Lookalike, Shown};
 use sinterfs_erofs::read::Erofs;
 use sinterfs_model::{Cursor, FileType, Image, Ino, Kind, Quiet};
+use sinterfs_testkit::Random;
 use support::Vector;
-
-/// A generator whose numbers are the same in every run.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, below: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % below as u64) as usize
-    }
-}
 
 /// How far a hostile size is believed, in bytes.
 const READ_MAX: u64 = 1 << 20;
@@ -139,7 +128,7 @@ fn peak() -> u64 {
 fn damaged_inodes_are_errors_or_content() {
     let Some(vectors) = all() else { return };
     let (start, before) = (Instant::now(), peak());
-    let mut numbers = Numbers(0x5eed);
+    let mut numbers = Random(0x5eed);
     let mut count = 0;
     for vector in &vectors {
         let sound = support::open(vector.image.clone(), &vector.devices).unwrap();
@@ -202,7 +191,7 @@ fn damaged_superblocks_are_errors_or_content() {
 #[test]
 fn cut_images_are_errors_or_content() {
     let Some(vectors) = all() else { return };
-    let (mut numbers, mut rootless) = (Numbers(0xc07), 0);
+    let (mut numbers, mut rootless) = (Random(0xc07), 0);
     for vector in &vectors {
         for _ in 0..6 {
             let len = numbers.below(vector.image.len());
@@ -236,7 +225,7 @@ fn unknown_features_are_refused_by_name() {
 #[test]
 fn sound_images_pass_the_check_and_damage_does_not() {
     let Some(vectors) = all() else { return };
-    let mut numbers = Numbers(0xc4ec);
+    let mut numbers = Random(0xc4ec);
     let (mut found, mut tried) = (0, 0);
     for vector in &vectors {
         let image = support::open(vector.image.clone(), &vector.devices).unwrap();

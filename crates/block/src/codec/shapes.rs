@@ -1,15 +1,6 @@
 //! Bytes of many shapes, for tests of encoders.
 
-/// Bytes without a pattern.
-pub(super) fn noise(len: usize, mut seed: u64) -> Vec<u8> {
-    let mut next = || {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        (seed >> 32) as u8
-    };
-    (0..len).map(|_| next()).collect()
-}
+use sinterfs_testkit::noise;
 
 /// Words in an order without a pattern.
 pub(super) fn prose(len: usize, seed: u64) -> Vec<u8> {
@@ -32,7 +23,7 @@ pub(super) fn prose(len: usize, seed: u64) -> Vec<u8> {
         "distance ",
     ];
     let mut text = Vec::with_capacity(len + 16);
-    for byte in noise(len, seed) {
+    for byte in noise(seed, len) {
         if text.len() >= len {
             break;
         }

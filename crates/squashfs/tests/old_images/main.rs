@@ -18,6 +18,7 @@ use sinterfs_block::MemorySource;
 use sinterfs_model::{Cursor, FileType, Image, Ino, Quiet};
 use sinterfs_squashfs::check::check;
 use sinterfs_squashfs::read::{OpenOptions, Squashfs};
+use sinterfs_testkit::noise;
 
 fn node(name: &str, what: What) -> Node {
     Node {
@@ -26,14 +27,6 @@ fn node(name: &str, what: What) -> Node {
         owner: (0, 0),
         what,
     }
-}
-
-fn noise(len: usize, mut state: u32) -> Vec<u8> {
-    let mut next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 24) as u8
-    };
-    (0..len).map(|_| next()).collect()
 }
 
 /// All types, owners beyond the first sixteen, a directory of several metadata blocks, content that
@@ -47,7 +40,7 @@ fn sample() -> Node {
         .collect();
     let mut holes = text[..make::BLOCK].to_vec();
     holes.resize(3 * make::BLOCK, 0);
-    holes.extend(noise(make::BLOCK, 3));
+    holes.extend(noise(3, make::BLOCK));
     holes.extend(b"the tail");
     let many = (0..1500)
         .map(|number| {
@@ -55,7 +48,7 @@ fn sample() -> Node {
             node(&format!("file-{number:05}"), What::File(content))
         })
         .collect();
-    let deep = vec![node("inner", What::File(noise(50_000, 1)))];
+    let deep = vec![node("inner", What::File(noise(1, 50_000)))];
     let mut children = vec![
         node("device", What::CharDevice(0x103)),
         node("empty", What::Directory(Vec::new())),

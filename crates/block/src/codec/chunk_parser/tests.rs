@@ -1,14 +1,16 @@
 //! What the encoders of XPRESS and LZX write decodes to the same bytes, and what nobody wrote ends
 //! in an error or in bytes.
 
+use sinterfs_testkit::noise;
+
 use crate::codec::lzx::{LzxEncoder, LzxWindow};
-use crate::codec::shapes::{noise, prose};
+use crate::codec::shapes::prose;
 use crate::codec::xpress::XpressEncoder;
 use crate::codec::{lzms, lzx, xpress};
 
 /// Blocks of up to 200,000 bytes.
 fn blocks() -> Vec<Vec<u8>> {
-    let mut calls = noise(70_000, 3);
+    let mut calls = noise(3, 70_000);
     for at in (0..calls.len() - 5).step_by(23) {
         calls[at] = 0xe8;
         let target = (at as u32 % 1000) << 3;
@@ -20,8 +22,8 @@ fn blocks() -> Vec<Vec<u8>> {
         vec![0; 200_000],
         b"abc".repeat(30_000),
         prose(200_000, 5),
-        noise(40_000, 9),
-        [prose(33_000, 1), noise(5_000, 2), prose(33_000, 1)].concat(),
+        noise(9, 40_000),
+        [prose(33_000, 1), noise(2, 5_000), prose(33_000, 1)].concat(),
         calls,
     ]
 }
@@ -68,7 +70,7 @@ fn damaged_streams_end_in_errors_or_bytes() {
     let of_xpress = XpressEncoder::default().encode(&content, 5).unwrap();
     let mut output = vec![0; content.len()];
     for seed in 1..400 {
-        let random = noise(of_lzx.len(), seed);
+        let random = noise(seed, of_lzx.len());
         let damaged = |stream: &[u8]| {
             let mut damaged = stream.to_vec();
             let at = usize::from(random[0]) * 7 % damaged.len();

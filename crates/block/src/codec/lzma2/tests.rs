@@ -6,10 +6,11 @@
 )]
 
 use proptest::prelude::*;
+use sinterfs_testkit::noise;
 use sinterfs_workers::WorkerPermits;
 
 use super::*;
-use crate::codec::shapes::{hard_inputs, noise, prose};
+use crate::codec::shapes::{hard_inputs, prose};
 use crate::codec::{Bcj, xz};
 
 const PLAIN: Options = Options {
@@ -39,7 +40,7 @@ fn short_blocks() {
     for level in 1..=9 {
         for len in 0..40 {
             round_trip(&vec![7; len], at_level(level));
-            round_trip(&noise(len, 3), at_level(level));
+            round_trip(&noise(3, len), at_level(level));
             round_trip(&prose(len, 3), at_level(level));
         }
     }
@@ -48,7 +49,7 @@ fn short_blocks() {
 #[test]
 fn every_period() {
     for period in 1..=300 {
-        let pattern = noise(period, 77);
+        let pattern = noise(77, period);
         let block: Vec<u8> = pattern.iter().copied().cycle().take(7001).collect();
         for level in [1, 4, 6, 9] {
             let len = round_trip(&block, at_level(level));
@@ -65,7 +66,7 @@ fn lengths_around_the_borders_of_chunks() {
         round_trip(&text[..len], at_level(1));
     }
     round_trip(&text, at_level(6));
-    let noise = noise((1 << 17) + 1, 5);
+    let noise = noise(5, (1 << 17) + 1);
     for len in [
         (1 << 16) - 1,
         1 << 16,
@@ -83,7 +84,7 @@ fn compressible_and_other_parts_in_turn() {
     let mut block = Vec::new();
     for seed in 1..8 {
         block.extend(prose(150_000, seed));
-        block.extend(noise(40_000 * seed as usize % 170_000, seed));
+        block.extend(noise(seed, 40_000 * seed as usize % 170_000));
         block.extend(vec![seed as u8; 3000]);
     }
     // the first chunk stored, too
@@ -97,7 +98,7 @@ fn compressible_and_other_parts_in_turn() {
 
 #[test]
 fn noise_is_stored_in_little_room() {
-    let noise = noise(1 << 20, 11);
+    let noise = noise(11, 1 << 20);
     for level in [1, 6] {
         let stream = round_trip(&noise, at_level(level));
         assert!(stream < noise.len() + 200, "{stream}");
@@ -113,7 +114,7 @@ fn noise_is_stored_in_little_room() {
 
 #[test]
 fn every_setting_of_bits() {
-    let block = [prose(30_000, 9), noise(3000, 9), vec![0; 1000]].concat();
+    let block = [prose(30_000, 9), noise(9, 3000), vec![0; 1000]].concat();
     for lc in 0..=4 {
         for lp in 0..=4 - lc {
             for pb in 0..=4 {
@@ -134,7 +135,7 @@ fn every_setting_of_bits() {
 #[test]
 fn matches_stay_within_the_dictionary() {
     // liblzma refuses distances above the dictionary
-    let once = noise(6000, 1);
+    let once = noise(1, 6000);
     let block = [
         &once[..],
         &once,
@@ -157,7 +158,7 @@ fn matches_stay_within_the_dictionary() {
 #[test]
 fn blocks_longer_than_the_table() {
     let text = prose(300_000, 4);
-    let block = [&text[..], &noise(70_000, 2), &text, &vec![0; 200_000]].concat();
+    let block = [&text[..], &noise(2, 70_000), &text, &vec![0; 200_000]].concat();
     let properties = model::Properties {
         lc: 3,
         lp: 0,
@@ -202,7 +203,7 @@ fn hard_inputs_take_no_more_than_others() {
 /// Bytes in which what a converter looks for is frequent, and much that only looks like it.
 fn code(bcj: Bcj, len: usize, seed: u64) -> Vec<u8> {
     let mut code = Vec::with_capacity(len + 16);
-    for bytes in noise(2 * len + 64, seed).as_chunks::<8>().0 {
+    for bytes in noise(seed, 2 * len + 64).as_chunks::<8>().0 {
         let word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         let kind = bytes[7] & 3;
         let sign = [0, 0xff, bytes[6], 0][usize::from(kind)];
@@ -275,7 +276,7 @@ fn converters_are_undone_by_the_decoder() {
 
 /// A program of calls, of which most go to a few functions.
 fn program(len: usize, seed: u64) -> Vec<u8> {
-    let noise = noise(len, seed);
+    let noise = noise(seed, len);
     let mut code = Vec::with_capacity(len + 16);
     for bytes in noise.as_chunks::<8>().0 {
         if code.len() >= len {
@@ -329,7 +330,7 @@ fn a_converter_is_used_where_it_gains() {
 fn checksums_are_those_of_the_standards() {
     assert_eq!(crc::crc32(b"123456789"), 0xcbf4_3926);
     assert_eq!(crc::crc64(b"123456789"), 0x995d_c9bb_df19_39fa);
-    let bytes = noise(1000, 1);
+    let bytes = noise(1, 1000);
     for len in 0..40 {
         // one way of splitting into words against another
         let stream = encode(&bytes[..len], PLAIN, &[], &WorkerPermits::default()).unwrap();
@@ -350,7 +351,7 @@ proptest! {
         let mut block: Vec<u8> = Vec::new();
         for (seed, len, kind) in parts {
             match kind {
-                0 => block.extend(noise(len, seed | 1)),
+                0 => block.extend(noise(seed | 1, len)),
                 1 => block.extend(prose(len, seed | 1)),
                 2 => block.extend(vec![seed as u8; len]),
                 _ => {

@@ -4,19 +4,15 @@ use std::io::Write;
 
 use liblzma::stream::{Action, Check, Filters, LzmaOptions, Stream};
 use sinterfs_model::Kind;
+use sinterfs_testkit::noise;
 
 use super::*;
 
 /// Text that repeats, then bytes that do not.
 fn content(len: usize) -> Vec<u8> {
-    let mut state = 7u32;
-    let mut noise = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 24) as u8
-    };
     let text = b"a unit of a file, and again ".iter().copied().cycle();
     let mut bytes: Vec<u8> = text.take(len * 3 / 4).collect();
-    bytes.resize_with(len, &mut noise);
+    bytes.extend(noise(7, len - bytes.len()));
     bytes
 }
 
