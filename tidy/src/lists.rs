@@ -235,6 +235,7 @@ pub const LIBRARIES: &[&str] = &[
     "remote",
     "sinterfs",
     "iso9660",
+    "workers",
 ];
 
 /// Files of libraries with flags in string literals, with the reason.
