@@ -1,4 +1,4 @@
-//! The reading side of the public interface, over every format.
+//! The public interface: reading images of several formats, and options of builds.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 #![allow(
@@ -150,4 +150,40 @@ fn options_of_one_format_choose_it() {
         error.unwrap_err().settings(),
         [sinterfs::Setting::WithDigest]
     );
+}
+
+#[test]
+fn builds_take_the_levels_that_people_are_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("source");
+    std::fs::create_dir(&source).unwrap();
+    let mut ranges = 0;
+    for format in sinterfs::build::formats() {
+        let builds = |codec: &str, level: i64| {
+            let builder = Builder::new(&source)
+                .format(format.name)
+                .compression(format!("{codec}:level={level}"))
+                .replace(true);
+            builder.build(dir.path().join("image")).is_ok()
+        };
+        // those of samples take no other content
+        let of_bytes = |codec: &&&str| !codec.ends_with("(audio)");
+        for shown in format.codecs.iter().filter(of_bytes) {
+            let (codec, options) = shown.split_once([':', '[']).unwrap_or((shown, ""));
+            let Some((_, range)) = options.split_once("level=") else {
+                continue;
+            };
+            let range = range.split([']', '[', ':']).next().unwrap();
+            let Some((first, last)) = range.split_once("..") else {
+                assert_eq!(range, "N", "{shown}");
+                continue;
+            };
+            let (first, last): (i64, i64) = (first.parse().unwrap(), last.parse().unwrap());
+            assert!(builds(codec, first), "{}: {shown}", format.name);
+            assert!(builds(codec, last), "{}: {shown}", format.name);
+            assert!(!builds(codec, last + 1), "{}: {shown}", format.name);
+            ranges += 1;
+        }
+    }
+    assert!(ranges >= 10, "{ranges} ranges");
 }

@@ -15,7 +15,7 @@ use sinterfs_workers::WorkerPermits;
 
 use super::bcj::{Bcj, Binary};
 use super::options::Options;
-use super::{brotli, flac, lz4, lzma2, ricepp, xz, xz_options, zstd, zstd_options};
+use super::{brotli, flac, levels, lz4, lzma2, ricepp, xz, xz_options, zstd, zstd_options};
 
 /// Names a codec and its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -100,11 +100,9 @@ pub enum Encoding {
     },
 }
 
-const ZSTD_LEVEL: RangeInclusive<i32> = -131_072..=22;
 const ZSTD_WINDOW: RangeInclusive<u32> = 10..=31;
 const ZSTD_OPTIMAL: RangeInclusive<u32> = zstd_options::EFFORTS;
 const ZSTD_OPTIMAL_WINDOW: RangeInclusive<u32> = zstd_options::WINDOWS;
-const LZMA_LEVEL: RangeInclusive<u32> = 0..=9;
 const LZMA_DICT: RangeInclusive<u32> = 12..=30;
 const LZMA2_LEVEL: RangeInclusive<u32> = 1..=9;
 const LZMA2_DICT: RangeInclusive<u32> = 12..=26;
@@ -114,8 +112,6 @@ const LZMA2_LITERAL_BITS: u32 = 4;
 const LZMA2_LC: u32 = 3;
 const LZMA2_LP: u32 = 0;
 const LZMA2_PB: u32 = 2;
-const LZ4_LEVEL: RangeInclusive<i32> = -65_536..=0;
-const LZ4HC_LEVEL: RangeInclusive<i32> = 0..=12;
 const BROTLI_QUALITY: RangeInclusive<u32> = 0..=11;
 const BROTLI_WINDOW: RangeInclusive<u32> = 10..=30;
 const FLAC_LEVEL: RangeInclusive<u32> = 0..=flac::MAX_LEVEL;
@@ -239,13 +235,15 @@ impl Encoding {
                 level,
                 window,
                 long: _,
-            } => ZSTD_LEVEL.contains(&level) && window.is_none_or(|log| ZSTD_WINDOW.contains(&log)),
+            } => {
+                levels::ZSTD.contains(&level) && window.is_none_or(|log| ZSTD_WINDOW.contains(&log))
+            }
             Self::ZstdOptimal { effort, window } => {
                 ZSTD_OPTIMAL.contains(&effort)
                     && window.is_none_or(|log| ZSTD_OPTIMAL_WINDOW.contains(&log))
             }
             Self::Lzma { level, dict, .. } => {
-                LZMA_LEVEL.contains(&level) && dict.is_none_or(|log| LZMA_DICT.contains(&log))
+                levels::LZMA.contains(&level) && dict.is_none_or(|log| LZMA_DICT.contains(&log))
             }
             Self::Lzma2 {
                 level,
@@ -260,8 +258,8 @@ impl Encoding {
                     && [lc, lp, pb].iter().all(|bits| LZMA2_BITS.contains(bits))
                     && lc + lp <= LZMA2_LITERAL_BITS
             }
-            Self::Lz4 { level } => LZ4_LEVEL.contains(&level),
-            Self::Lz4Hc { level } => LZ4HC_LEVEL.contains(&level),
+            Self::Lz4 { level } => levels::LZ4.contains(&level),
+            Self::Lz4Hc { level } => levels::LZ4HC_WITH_DEFAULT.contains(&level),
             Self::Brotli { quality, lgwin } => {
                 BROTLI_QUALITY.contains(&quality) && BROTLI_WINDOW.contains(&lgwin)
             }
@@ -320,18 +318,18 @@ impl FromStr for Encoding {
                 window: options.number(&["window", "wlog"], ZSTD_OPTIMAL_WINDOW)?,
             },
             "zstd" => Self::Zstd {
-                level: options.number(&["level"], ZSTD_LEVEL)?.unwrap_or(22),
+                level: options.level(levels::ZSTD, 22)?,
                 window: options.number(&["window", "wlog"], ZSTD_WINDOW)?,
                 long: options.flag("long")?,
             },
             "lzma" => Self::Lzma {
-                level: options.number(&["level"], LZMA_LEVEL)?.unwrap_or(9),
+                level: options.level(levels::LZMA, 9)?,
                 extreme: options.flag("extreme")?,
                 dict: options.number(&["dict", "dict_size"], LZMA_DICT)?,
                 binary: options.choice("binary", &Bcj::NAMES)?,
             },
             "lzma2" => Self::Lzma2 {
-                level: options.number(&["level"], LZMA2_LEVEL)?.unwrap_or(6),
+                level: options.level(LZMA2_LEVEL, 6)?,
                 dict: options.number(&["dict", "dict_size"], LZMA2_DICT)?,
                 lc: options.number(&["lc"], LZMA2_BITS)?.unwrap_or(LZMA2_LC),
                 lp: options.number(&["lp"], LZMA2_BITS)?.unwrap_or(LZMA2_LP),
@@ -339,17 +337,17 @@ impl FromStr for Encoding {
                 binary: options.choice("binary", &Binary::NAMES)?,
             },
             "lz4" => Self::Lz4 {
-                level: options.number(&["level"], LZ4_LEVEL)?.unwrap_or(0),
+                level: options.level(levels::LZ4, 0)?,
             },
             "lz4hc" => Self::Lz4Hc {
-                level: options.number(&["level"], LZ4HC_LEVEL)?.unwrap_or(9),
+                level: options.level(levels::LZ4HC_WITH_DEFAULT, 9)?,
             },
             "brotli" => Self::Brotli {
                 quality: options.number(&["quality"], BROTLI_QUALITY)?.unwrap_or(11),
                 lgwin: options.number(&["lgwin"], BROTLI_WINDOW)?.unwrap_or(22),
             },
             "flac" => Self::Flac {
-                level: options.number(&["level"], FLAC_LEVEL)?.unwrap_or(8),
+                level: options.level(FLAC_LEVEL, 8)?,
                 exhaustive: options.flag("exhaustive")?,
             },
             "ricepp" => Self::Ricepp {

@@ -18,6 +18,7 @@ mod cost;
 mod decoder;
 mod encoding;
 pub mod flac;
+pub mod levels;
 #[cfg_attr(not(feature = "lz4"), path = "missing/lz4.rs")]
 pub mod lz4;
 mod lzma2;

@@ -68,6 +68,14 @@ impl<'a> Options<'a> {
             .ok_or_else(|| self.error(&format!("expected {shape}")))
     }
 
+    /// Removes and returns the level of the codec; `default` if none is given.
+    pub fn level<T>(&mut self, range: RangeInclusive<T>, default: T) -> Result<T>
+    where
+        T: FromStr + PartialOrd + Display,
+    {
+        Ok(self.number(&["level"], range)?.unwrap_or(default))
+    }
+
     /// Removes and returns one of several words.
     pub fn choice<T: Copy>(&mut self, key: &str, choices: &[(&str, T)]) -> Result<Option<T>> {
         let words: Vec<&str> = choices.iter().map(|&(word, _)| word).collect();

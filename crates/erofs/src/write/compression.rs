@@ -5,11 +5,10 @@
 //! result depends on the bytes and the options alone.
 
 use std::fmt;
-use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use sinterfs_block::codec::unit::encode;
-use sinterfs_block::codec::{Encoding, Options};
+use sinterfs_block::codec::{Encoding, Options, levels};
 use sinterfs_model::{Error, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
@@ -61,10 +60,6 @@ pub(super) enum Filling {
     /// It cannot stop at a given output length.
     Unknown,
 }
-
-const LZ4_LEVEL: RangeInclusive<i32> = -65_536..=0;
-const LZ4HC_LEVEL: RangeInclusive<i32> = 1..=12;
-const ZSTD_LEVEL: RangeInclusive<i32> = -131_072..=22;
 
 const LZ4HC_DEFAULT: i32 = 11;
 const LZMA_DEFAULT: u32 = 6;
@@ -211,14 +206,6 @@ fn bare(mut stream: Vec<u8>) -> Vec<u8> {
     stream
 }
 
-/// Takes the level from the options of a codec.
-fn level<T>(options: &mut Options<'_>, range: RangeInclusive<T>, default: T) -> Result<T>
-where
-    T: FromStr + PartialOrd + fmt::Display,
-{
-    Ok(options.number(&["level"], range)?.unwrap_or(default))
-}
-
 impl Default for Compression {
     fn default() -> Self {
         Self::Zstd {
@@ -237,19 +224,19 @@ impl FromStr for Compression {
         let compression = match options.name() {
             "none" => Self::None,
             "lz4" => Self::Lz4 {
-                level: level(&mut options, LZ4_LEVEL, 0)?,
+                level: options.level(levels::LZ4, 0)?,
             },
             "lz4hc" => Self::Lz4Hc {
-                level: level(&mut options, LZ4HC_LEVEL, LZ4HC_DEFAULT)?,
+                level: options.level(levels::LZ4HC, LZ4HC_DEFAULT)?,
             },
             "lzma" | "microlzma" => Self::Lzma {
-                level: level(&mut options, encode::micro_lzma::LEVELS, LZMA_DEFAULT)?,
+                level: options.level(encode::micro_lzma::LEVELS, LZMA_DEFAULT)?,
             },
             "deflate" => Self::Deflate {
-                level: level(&mut options, encode::ZLIB_LEVELS, DEFLATE_DEFAULT)?,
+                level: options.level(encode::ZLIB_LEVELS, DEFLATE_DEFAULT)?,
             },
             "zstd" => Self::Zstd {
-                level: level(&mut options, ZSTD_LEVEL, ZSTD_DEFAULT)?,
+                level: options.level(levels::ZSTD, ZSTD_DEFAULT)?,
             },
             name => {
                 return Err(Error::invalid(format!(

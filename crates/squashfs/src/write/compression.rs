@@ -5,11 +5,10 @@
 //! "Compressor options".
 
 use std::fmt;
-use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use sinterfs_block::codec::unit::encode;
-use sinterfs_block::codec::{Bcj, Encoding, Options};
+use sinterfs_block::codec::{Bcj, Encoding, Options, levels};
 use sinterfs_model::{Error, Result, Setting};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
@@ -61,11 +60,6 @@ pub enum Compression {
         level: i32,
     },
 }
-
-const LZMA_LEVEL: RangeInclusive<u32> = 0..=9;
-const LZ4_LEVEL: RangeInclusive<i32> = -65_536..=0;
-const LZ4HC_LEVEL: RangeInclusive<i32> = 1..=12;
-const ZSTD_LEVEL: RangeInclusive<i32> = -131_072..=22;
 
 /// The default levels: those of mksquashfs, except for LZ4, for which mksquashfs uses the highest:
 /// a fifth slower than this one for 0.06 % of size.
@@ -288,37 +282,27 @@ impl FromStr for Compression {
         }
         let compression = match name {
             "gzip" | "zlib" => Self::Gzip {
-                level: options
-                    .number(&["level"], encode::ZLIB_LEVELS)?
-                    .unwrap_or(GZIP_DEFAULT),
+                level: options.level(encode::ZLIB_LEVELS, GZIP_DEFAULT)?,
             },
             "lzo" => Self::Lzo,
             "lz4" => Self::Lz4 {
-                level: options.number(&["level"], LZ4_LEVEL)?.unwrap_or(0),
+                level: options.level(levels::LZ4, 0)?,
             },
             "lz4hc" => Self::Lz4Hc {
-                level: options
-                    .number(&["level"], LZ4HC_LEVEL)?
-                    .unwrap_or(LZ4HC_DEFAULT),
+                level: options.level(levels::LZ4HC, LZ4HC_DEFAULT)?,
             },
             "xz" => Self::Xz {
-                level: options
-                    .number(&["level"], LZMA_LEVEL)?
-                    .unwrap_or(LZMA_DEFAULT),
+                level: options.level(levels::LZMA, LZMA_DEFAULT)?,
                 extreme: options.flag("extreme")?,
                 dictionary: options.size(&["dict", "dict_size"])?,
                 converters: options.choices("bcj", &Bcj::NAMES)?,
             },
             "lzma" => Self::Lzma {
-                level: options
-                    .number(&["level"], LZMA_LEVEL)?
-                    .unwrap_or(LZMA_DEFAULT),
+                level: options.level(levels::LZMA, LZMA_DEFAULT)?,
                 dictionary: options.size(&["dict", "dict_size"])?,
             },
             "zstd" => Self::Zstd {
-                level: options
-                    .number(&["level"], ZSTD_LEVEL)?
-                    .unwrap_or(ZSTD_DEFAULT),
+                level: options.level(levels::ZSTD, ZSTD_DEFAULT)?,
             },
             name => {
                 let option = Setting::Uncompressed;
