@@ -3,7 +3,8 @@
 //! Enters the ranges that a content uses; leaves a decision for each match in another block. A
 //! reader decodes a block from its beginning as far as it is needed, so a match costs what it makes
 //! the reader decode beyond what the content needs of that block already. What is refused counts
-//! for later matches in the same block: many short ones are worth as much as a long one.
+//! for later matches in the same block: many short ones are worth as much as a long one. The price
+//! doubles when what was accepted makes a reader decode as much as the content is long, and so on.
 //! **Invariant:** depends on the content and the matches alone. Memory: 24 bytes for each block
 //! that the content uses or matches.
 
@@ -29,6 +30,8 @@ struct BlockReach {
 pub(super) struct Reach {
     /// The length of the content.
     len: u64,
+    /// The bytes that accepted matches add to what a reader decodes.
+    accepted: u64,
     blocks: HashMap<u32, BlockReach>,
 }
 
@@ -37,6 +40,7 @@ impl Reach {
     pub(super) fn new(len: u64) -> Self {
         Self {
             len,
+            accepted: 0,
             blocks: HashMap::new(),
         }
     }
@@ -53,8 +57,12 @@ impl Reach {
         let decoded = end.saturating_sub(block.decoded);
         let share = self.len.min(FULL_PRICE_FROM);
         let price = decoded / DECODED_PER_SAVED * share / FULL_PRICE_FROM;
+        // the more a reader decodes for it already, the dearer is more
+        let own = self.len.max(FULL_PRICE_FROM);
+        let price = price.saturating_mul(own.saturating_add(self.accepted)) / own;
         // a content that is all in another block needs no block of its own
         if len == self.len || block.refused + len >= price {
+            self.accepted = self.accepted.saturating_add(decoded);
             return true;
         }
         block.refused += len;
@@ -84,6 +92,16 @@ mod tests {
         let mut reach = Reach::new(20 * MIB);
         let refused = (0..1000).take_while(|_| !reach.accepts(1, 16 * MIB, 1 << 10));
         assert_eq!(refused.count(), 127);
+    }
+
+    #[test]
+    fn the_price_rises_with_what_is_decoded_already() {
+        let mut reach = Reach::new(16 * MIB);
+        assert!(reach.accepts(1, 16 * MIB, 128 << 10));
+        assert!(!reach.accepts(2, 16 * MIB, 128 << 10));
+        assert!(reach.accepts(2, 16 * MIB, 128 << 10));
+        assert!(!reach.accepts(3, 16 * MIB, 383 << 10));
+        assert!(reach.accepts(3, 16 * MIB, 1 << 10));
     }
 
     #[test]
