@@ -46,6 +46,17 @@ pub struct FileHeader {
 
 const _: () = assert!(size_of::<FileHeader>() == 8);
 
+impl FileHeader {
+    /// Returns the header of images of a minor version.
+    pub const fn of_minor(minor: u8) -> Self {
+        Self {
+            magic: MAGIC,
+            major: MAJOR,
+            minor,
+        }
+    }
+}
+
 /// The header of a section before version 2.2; the first follows the `FileHeader`.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,

@@ -8,13 +8,13 @@
 
 use std::sync::Arc;
 
-use sinterfs_block::{MemorySource, ReadAt, Window};
+use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Kind, Result};
 
-use super::metadata_copy::copied;
+use super::metadata_copy::{both_damaged, read_copy};
 use super::open::{Dwarfs, OpenOptions};
 use super::section::{SectionRange, SectionReader};
-use crate::layout::{FileHeader, MAGIC, MAJOR, SectionType};
+use crate::layout::{FileHeader, SectionType};
 
 /// A section that is damaged, and was restored.
 #[derive(Debug)]
@@ -50,10 +50,12 @@ pub fn mend(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<Vec
         };
         let offset = reader.file_offset(range.offset);
         let limit = options.limits.metadata;
-        let bytes = from_copy(&reader, copy, range, kind, limit).map_err(|of_copy| {
-            let what = format!("{}; its copy cannot be used, either", damage.what());
-            let both = Error::corrupt(what).because(of_copy);
-            both.at(kind.to_string(), offset)
+        let bytes = read_copy(&reader, copy, range, limit, |copied, range| {
+            whole(copied, range, kind, reader.minor)?;
+            Ok(copied.section_bytes(range)?.to_vec())
+        });
+        let bytes = bytes.map_err(|of_copy| {
+            both_damaged(Kind::Corrupt, &damage, of_copy).at(kind.to_string(), offset)
         })?;
         mended.push(MendedSection {
             kind,
@@ -68,11 +70,7 @@ pub fn mend(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<Vec
 /// cover.
 fn whole(reader: &SectionReader, range: SectionRange, kind: SectionType, minor: u8) -> Result<()> {
     let header = reader.header_of(range, kind)?;
-    let file = FileHeader {
-        magic: MAGIC,
-        major: MAJOR,
-        minor,
-    };
+    let file = FileHeader::of_minor(minor);
     if header.v2.is_some_and(|v2| v2.file != file) {
         return Err(Error::corrupt("another version in the header"));
     }
@@ -82,36 +80,4 @@ fn whole(reader: &SectionReader, range: SectionRange, kind: SectionType, minor: 
         Some(false) => Err(Error::corrupt("SHA-512/256 does not match")),
         None => Err(Error::new(Kind::Unsupported, "a section without hashes")),
     }
-}
-
-fn from_copy(
-    reader: &SectionReader,
-    copy: SectionRange,
-    range: SectionRange,
-    kind: SectionType,
-    limit: u64,
-) -> Result<Vec<u8>> {
-    let content = reader.load(copy, SectionType::METADATA_COPY, limit)?;
-    let section = copied(&content, range)?;
-    let bytes = section.to_vec();
-    let header = FileHeader {
-        magic: MAGIC,
-        major: MAJOR,
-        minor: reader.minor,
-    };
-    let window = Window::from(Arc::new(MemorySource(section.to_vec())), 0)?;
-    let alone = SectionRange {
-        offset: 0,
-        len: range.len,
-    };
-    let at = reader.file_offset(copy.offset);
-    // its places are relative to the copied section
-    whole(
-        &SectionReader::new(window, &header),
-        alone,
-        kind,
-        reader.minor,
-    )
-    .map_err(|error| Error::corrupt(error.what().to_owned()).at("METADATA_COPY", at))?;
-    Ok(bytes)
 }

@@ -14,7 +14,7 @@ use zerocopy::FromBytes;
 
 use super::section::{SectionRange, SectionReader, Sections};
 use crate::layout::metadata_copy::{MAGIC, MetadataCopyHeader, MetadataCopyRow, VERSION};
-use crate::layout::{FileHeader, MAGIC as IMAGE_MAGIC, MAJOR, SectionHeaderV2, SectionType};
+use crate::layout::{FileHeader, SectionHeaderV2, SectionType};
 
 /// Loads the sections of an image's metadata.
 pub(crate) struct MetadataLoader<'a> {
@@ -41,52 +41,56 @@ impl MetadataLoader<'_> {
         let Some(copy) = self.copy else {
             return Err(damage);
         };
-        match from_copy(self.reader, copy, range, kind, limit) {
+        let from_copy = read_copy(self.reader, copy, range, limit, |reader, range| {
+            reader.load(range, kind, limit)
+        });
+        match from_copy {
             Ok(bytes) => {
                 self.damage.push(damage);
                 Ok(bytes)
             }
             Err(of_copy) => {
-                let system = damage.io_source().map(|error| format!(": {error}"));
-                let what = format!(
-                    "{}{}; its copy cannot be used, either",
-                    damage.what(),
-                    system.unwrap_or_default()
-                );
                 let at = self.reader.file_offset(range.offset);
-                let both = Error::new(damage.kind(), what).because(of_copy);
-                Err(both.at(kind.to_string(), at))
+                Err(both_damaged(damage.kind(), &damage, of_copy).at(kind.to_string(), at))
             }
         }
     }
 }
 
-fn from_copy(
+/// Returns the error of a section that is damaged, and whose copy is, too.
+pub(crate) fn both_damaged(kind: Kind, damage: &Error, of_copy: Error) -> Error {
+    let system = damage.io_source().map(|error| format!(": {error}"));
+    let what = format!(
+        "{}{}; its copy cannot be used, either",
+        damage.what(),
+        system.unwrap_or_default()
+    );
+    Error::new(kind, what).because(of_copy)
+}
+
+/// Reads the copy of a section as if it were an image of this section alone; `read` gets the reader
+/// of it, and its range there. An error has the place of the section with the copies.
+pub(crate) fn read_copy<T>(
     reader: &SectionReader,
     copy: SectionRange,
     range: SectionRange,
-    kind: SectionType,
     limit: u64,
-) -> Result<Bytes> {
+    read: impl FnOnce(&SectionReader, SectionRange) -> Result<T>,
+) -> Result<T> {
     let content = reader.load(copy, SectionType::METADATA_COPY, limit)?;
     let in_copy = |error: Error| {
         let at = reader.file_offset(copy.offset);
         Error::corrupt(error.what().to_owned()).at(SectionType::METADATA_COPY.to_string(), at)
     };
     let section = copied(&content, range).map_err(in_copy)?;
-    let header = FileHeader {
-        magic: IMAGE_MAGIC,
-        major: MAJOR,
-        minor: reader.minor,
-    };
+    let header = FileHeader::of_minor(reader.minor);
     let window = Window::from(Arc::new(MemorySource(section.to_vec())), 0)?;
     let alone = SectionRange {
         offset: 0,
         len: range.len,
     };
-    let loaded = SectionReader::new(window, &header).load(alone, kind, limit);
-    // its places are relative to the copied section
-    loaded.map_err(in_copy)
+    // the places of its errors are relative to the copied section
+    read(&SectionReader::new(window, &header), alone).map_err(in_copy)
 }
 
 /// Returns an error if the image's copies are sound, but not those of its own metadata.
@@ -118,7 +122,7 @@ pub(crate) fn stale(reader: &SectionReader, sections: &Sections, limit: u64) -> 
 }
 
 /// Finds the copy of a section in the content of `METADATA_COPY`. `Corrupt` if there is none.
-pub(crate) fn copied(content: &[u8], range: SectionRange) -> Result<&[u8]> {
+fn copied(content: &[u8], range: SectionRange) -> Result<&[u8]> {
     let no_copy = || Error::corrupt("no copy of this section");
     let (header, rest) = MetadataCopyHeader::ref_from_prefix(content).map_err(|_| no_copy())?;
     if header.magic != MAGIC || header.version.get() != VERSION {

@@ -17,8 +17,7 @@ use zerocopy::little_endian::{U16, U32, U64};
 
 use crate::framing;
 use crate::layout::{
-    FileHeader, IndexEntry, MAGIC, MAJOR, MINOR_WRITTEN, SectionCompression, SectionHeaderV2,
-    SectionType,
+    FileHeader, IndexEntry, MINOR_WRITTEN, SectionCompression, SectionHeaderV2, SectionType,
 };
 
 /// Encodes a section; content that the encoding does not make smaller is stored unchanged.
@@ -50,11 +49,7 @@ pub(crate) fn assemble(
     stored: &[u8],
 ) -> Vec<u8> {
     let mut header = SectionHeaderV2 {
-        file: FileHeader {
-            magic: MAGIC,
-            major: MAJOR,
-            minor: MINOR_WRITTEN,
-        },
+        file: FileHeader::of_minor(MINOR_WRITTEN),
         sha512_256: [0; 32],
         xxh3_64: U64::new(0),
         number: U32::new(number),
