@@ -55,7 +55,11 @@ impl Scene {
 
     fn cached(&self) -> RemoteOptions {
         RemoteOptions {
-            cache: Some(CacheOptions::new(self.dir.path().join("cache"))),
+            cache: Some(CacheOptions {
+                // however full the disk of the test is
+                free_percent: 0,
+                ..CacheOptions::new(self.dir.path().join("cache"))
+            }),
             ..options()
         }
     }
@@ -229,6 +233,30 @@ fn a_flipped_bit_is_fetched_again_and_does_not_stay_in_the_cache() {
         ..scene.cached()
     };
     scene.assert_right(&scene.open(&offline).unwrap(), 0, 2 << 20);
+}
+
+#[test]
+fn a_full_file_system_ends_the_cache_and_not_the_reads() {
+    let scene = Scene::new(3 << 20);
+    // there is no free room to leave: what was written is in the way
+    let cache = scene.cached().cache.map(|cache| CacheOptions {
+        free_percent: 100,
+        limit: 16 << 20,
+        ..cache
+    });
+    let options = RemoteOptions { cache, ..options() };
+    let directory = &options.cache.as_ref().unwrap().directory;
+    let remote = scene.open(&options).unwrap();
+    for start in (0..3 << 20).step_by(256 << 10) {
+        scene.assert_right(&remote, start, 256 << 10);
+    }
+    // asked for after each sixteenth of the limit
+    let stored: u64 = sinterfs_remote::cache::list(directory)
+        .unwrap()
+        .iter()
+        .map(|object| object.stored)
+        .sum();
+    assert!(stored < 2 << 20, "{stored}");
 }
 
 /// Faults in any order, with and without a cache, from many threads.

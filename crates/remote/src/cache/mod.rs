@@ -35,6 +35,9 @@ pub struct CacheOptions {
     pub directory: PathBuf,
     /// Bytes that all objects together may take.
     pub limit: u64,
+    /// The part of the cache's file system that stays free, in percent: the cache takes nothing
+    /// more where less is.
+    pub free_percent: u8,
     /// Gets once the reason why the cache cannot be used; reads then go to the server.
     pub warn: fn(&Error),
 }
@@ -43,6 +46,9 @@ impl CacheOptions {
     /// The default of `limit`.
     pub const LIMIT: u64 = 10 << 30;
 
+    /// The default of `free_percent`.
+    pub const FREE_PERCENT: u8 = 5;
+
     /// Returns options for a directory.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
@@ -50,6 +56,7 @@ impl CacheOptions {
             // a daemon changes its working directory
             directory: std::path::absolute(&directory).unwrap_or(directory),
             limit: Self::LIMIT,
+            free_percent: Self::FREE_PERCENT,
             warn: |_| {},
         }
     }

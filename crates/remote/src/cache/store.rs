@@ -26,9 +26,6 @@ use crate::plan::{self, LEAF};
 /// Bytes that are stored between two looks at the size of the cache.
 const BETWEEN: u64 = 64 << 20;
 
-/// The part of a file system that stays free: one of this many.
-const FREE: u64 = 20;
-
 /// The stored leaves of an object.
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -146,8 +143,9 @@ impl Store {
         }
         self.stored.store(0, Ordering::Relaxed);
         self.touch();
-        let reserve =
-            free_bytes(&self.data).map_or(0, |(free, all)| (all / FREE).saturating_sub(free));
+        let percent = u64::from(self.options.free_percent);
+        let reserve = free_bytes(&self.data)
+            .map_or(0, |(free, all)| (all / 100 * percent).saturating_sub(free));
         let limit = self.options.limit.saturating_sub(between.max(bytes));
         let room = tidy::make_room(&self.options.directory, limit, reserve);
         if !room {
