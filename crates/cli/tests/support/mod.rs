@@ -7,12 +7,14 @@
 pub mod archives;
 pub mod erofs;
 pub mod listing;
+mod manifests;
 pub mod vectors;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+pub use manifests::compare;
 pub use sinterfs_testkit::skip;
 
 /// Starts a `sinter` command.
@@ -96,25 +98,6 @@ pub fn make_tree(vectors: &Path, dir: &Path, options: &[&str]) {
         .status()
         .expect("python3");
     assert!(status.success(), "make-tree.py failed");
-}
-
-/// Compares two trees or manifests with the vectors' own program; panics with the differences.
-pub fn compare(vectors: &Path, options: &[&str], a: &Path, b: &Path) {
-    let output = Command::new("python3")
-        .arg(vectors.join("manifest.py"))
-        .arg("--compare")
-        .args(options)
-        .args([a, b])
-        .output()
-        .expect("python3");
-    assert!(
-        output.status.success(),
-        "{} and {} differ:\n{}{}",
-        a.display(),
-        b.display(),
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
 }
 
 /// A mounted image that is unmounted when dropped.
