@@ -98,6 +98,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
 
 /// The crates of formats, as code names them.
 pub const FORMATS: &[&str] = &[
+    "sinterfs_cloop",
     "sinterfs_cramfs",
     "sinterfs_cromfs",
     "sinterfs_dwarfs",

@@ -6,13 +6,15 @@
 
 pub use crate::about::FormatInfo;
 pub use crate::registry::format_options::{
-    DwarfsOptions, ErofsOptions, FormatOptions, SquashfsOptions,
+    CramfsOptions, DwarfsOptions, ErofsOptions, FormatOptions, Iso9660Options, SquashfsOptions,
+    WimOptions,
 };
 pub use crate::registry::formats;
 pub use crate::write::attributes::{AttributeChanges, RootChanges};
 pub use crate::write::build::{build, reports_digest};
 pub use crate::write::builder::Builder;
-pub use crate::write::device::{DeviceOptions, DeviceReport, compress_device};
+pub use crate::write::device::compress_device;
+pub use crate::write::device_options::{DeviceOptions, DeviceReport};
 pub use crate::write::filters::Filter;
 pub use crate::write::header::HeaderSource;
 pub use crate::write::input::kinds::{Input, Layering, ManifestOptions, MergePart, Whiteouts};

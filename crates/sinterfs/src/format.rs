@@ -1,6 +1,8 @@
 //! The interface between the facade and a format: one trait, which each row of the registry
 //! implements.
 
+#[cfg(feature = "mount")]
+use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
@@ -14,6 +16,8 @@ use crate::handle::{Bid, Handle, OwnDigests};
 use crate::info::InfoRows;
 #[cfg(feature = "mount")]
 use crate::mount::kernel_backing::KernelBacking;
+#[cfg(feature = "mount")]
+use crate::mount::object_verification::ObjectVerification;
 use crate::open_options::OpenOptions;
 use crate::verify::report::{CheckOptions, CheckReport};
 #[cfg(feature = "write")]
@@ -63,6 +67,18 @@ pub trait Format: Sync {
         _: Arc<dyn sinterfs_model::Image>,
         _: &sinterfs_mount::MountOptions,
     ) -> Option<Result<KernelBacking>> {
+        None
+    }
+    /// Mounts an image whose content is files of a directory without a process; `None` if the
+    /// content of this format is in the image.
+    #[cfg(feature = "mount")]
+    fn mount_overlay(
+        &self,
+        _: &Path,
+        _: &OpenOptions,
+        _: &Path,
+        _: &sinterfs_mount::MountOptions,
+    ) -> Option<Result<ObjectVerification>> {
         None
     }
     /// Returns what people are shown about the format when they build an image.

@@ -8,16 +8,17 @@ mod allocator;
 mod cache_trimmer;
 pub(crate) mod kernel_backing;
 mod memory;
+pub(crate) mod object_verification;
+mod overlay;
 mod serve;
 
 pub use access::{AccessRecorder, AccessReport};
 pub use allocator::return_freed_memory;
 pub use cache_trimmer::CacheTrimmer;
 pub use memory::default_cache_bytes;
+pub use object_verification::ObjectVerification;
+pub use overlay::mount_overlay;
 pub use serve::{MountMethod, Mounted, mount, mount_layers};
-
-#[cfg(feature = "composefs")]
-pub use crate::registry::composefs::overlay_mount::{ObjectVerification, mount_overlay};
 
 pub use sinterfs_mount::{
     Ended, MountOptions, MountedImage, Session, Upper, daemon, mounted_images, umount,

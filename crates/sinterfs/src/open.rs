@@ -65,7 +65,7 @@ pub fn partitions(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Optio
     let path = path.as_ref();
     let list = || {
         let trusted = trusted_source::prove(place::source(path, options)?, &options.beside(path))?;
-        let device = registry::cloop::content(&trusted.source, &trusted.options)?;
+        let device = registry::device_content(&trusted.source, &trusted.options)?;
         let (source, options) = device.unwrap_or((trusted.source, trusted.options));
         registry::partition::list(&source, &options)
     };

@@ -3,7 +3,7 @@
 //! **Invariant:** nothing outside this file and its rows names a format. A new format is a crate
 //! and a row here.
 
-pub(crate) mod cloop;
+mod cloop;
 #[cfg(feature = "composefs")]
 pub(crate) mod composefs;
 mod cramfs;
@@ -21,14 +21,16 @@ mod romfs;
 mod squashfs;
 mod wim;
 
-#[cfg(feature = "write")]
+#[cfg(any(feature = "mount", feature = "write"))]
 use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 #[cfg(feature = "write")]
-use sinterfs_model::Setting;
+use sinterfs_block::Sink;
 use sinterfs_model::{Error, Result};
+#[cfg(feature = "write")]
+use sinterfs_model::{Observer, Setting};
 
 #[cfg(all(feature = "remote", feature = "write"))]
 pub(crate) use dwarfs::equal::older_parts;
@@ -39,7 +41,11 @@ use crate::format::Format;
 use crate::handle::Bid;
 #[cfg(feature = "mount")]
 use crate::mount::kernel_backing::KernelBacking;
+#[cfg(feature = "mount")]
+use crate::mount::object_verification::ObjectVerification;
 use crate::open_options::OpenOptions;
+#[cfg(feature = "write")]
+use crate::write::device_options::{DeviceOptions, DeviceReport};
 #[cfg(feature = "write")]
 use crate::write::format_writer::FormatWriter;
 
@@ -182,6 +188,44 @@ pub fn kernel_backing(
         .iter()
         .find_map(|format| format.kernel_backing(Arc::clone(image), options));
     made.unwrap_or_else(|| Err(Error::unsupported("no format that the kernel mounts")))
+}
+
+/// Mounts an image whose content is files of a directory, by the first format that has such images.
+#[cfg(feature = "mount")]
+pub fn mount_overlay(
+    image: &Path,
+    open: &OpenOptions,
+    dir: &Path,
+    options: &sinterfs_mount::MountOptions,
+) -> Result<ObjectVerification> {
+    let mounted = FORMATS
+        .iter()
+        .find_map(|format| format.mount_overlay(image, open, dir, options));
+    mounted.unwrap_or_else(|| {
+        let what = "stores of objects: not in this build of the program (Cargo feature \
+                    `composefs`)";
+        Err(Error::unsupported(what))
+    })
+}
+
+/// Returns the content of a compressed device, and how an image in it is opened; `None` for other
+/// sources.
+pub fn device_content(
+    source: &Arc<dyn ReadAt>,
+    options: &OpenOptions,
+) -> Result<Option<(Arc<dyn ReadAt>, OpenOptions)>> {
+    cloop::content(source, options)
+}
+
+/// Compresses a device.
+#[cfg(feature = "write")]
+pub fn compress_device(
+    device: &dyn ReadAt,
+    out: &mut dyn Sink,
+    options: DeviceOptions,
+    observer: &dyn Observer,
+) -> Result<DeviceReport> {
+    cloop::compress(device, out, options, observer)
 }
 
 /// Describes the formats that are written.

@@ -6,6 +6,7 @@ pub mod build;
 pub mod builder;
 pub mod create;
 pub mod device;
+pub mod device_options;
 pub mod filters;
 pub mod format_writer;
 pub mod former_runs;

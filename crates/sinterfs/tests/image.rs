@@ -10,7 +10,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use sinterfs::build::{DwarfsOptions, FormatOptions};
+use sinterfs::build::{CramfsOptions, DwarfsOptions, FormatOptions, Iso9660Options, WimOptions};
 use sinterfs::{Builder, FileType, Image, Kind};
 use sinterfs_testkit::noise;
 
@@ -150,6 +150,36 @@ fn options_of_one_format_choose_it() {
         error.unwrap_err().settings(),
         [sinterfs::Setting::WithDigest]
     );
+}
+
+#[test]
+fn the_smaller_formats_have_options_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("source");
+    std::fs::create_dir(&source).unwrap();
+    std::fs::write(source.join("file"), "content").unwrap();
+    let label = || Some("VOLUME".to_owned());
+    let mut cramfs = CramfsOptions::default();
+    (cramfs.label, cramfs.extended) = (label(), Some("big-endian".to_owned()));
+    let mut iso = Iso9660Options::default();
+    (iso.label, iso.extended) = (label(), Some("publisher=US".to_owned()));
+    let mut wim = WimOptions::default();
+    wim.label = label();
+    for (options, words) in [
+        (FormatOptions::Cramfs(cramfs), ["VOLUME", "big-endian"]),
+        (FormatOptions::Iso9660(iso), ["VOLUME", "US"]),
+        (FormatOptions::Wim(wim), ["VOLUME", "file"]),
+    ] {
+        let (name, image) = (options.format(), dir.path().join(options.format()));
+        let built = Builder::new(&source).options(options).build(&image);
+        assert_eq!(built.unwrap().format, name);
+        let opened = sinterfs::open(&image).unwrap();
+        assert_eq!(opened.format(), name);
+        let info = format!("{:?}", opened.info().unwrap());
+        for word in words {
+            assert!(info.contains(word), "{name}: no {word}: {info}");
+        }
+    }
 }
 
 #[test]

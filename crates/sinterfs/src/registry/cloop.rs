@@ -1,18 +1,25 @@
 //! Compressed devices of cloop: what is opened is the image inside.
 //!
-//! In: a source that may be such a device. Out: its content, and how an image in it is opened.
+//! In: a source that may be such a device, or what becomes one. Out: its content, and how an image
+//! in it is opened; a new device.
 
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
+#[cfg(feature = "write")]
+use sinterfs_block::Sink;
 use sinterfs_cloop::{CloopDevice, is_image};
+#[cfg(feature = "write")]
+use sinterfs_model::Observer;
 use sinterfs_model::Result;
 
 use crate::open_options::{OpenOptions, shared_cache};
+#[cfg(feature = "write")]
+use crate::write::device_options::{DeviceOptions, DeviceReport};
 
 /// Returns the content of a compressed device, whose blocks share the cache with those of the image
 /// inside; `None` for other sources.
-pub(crate) fn content(
+pub(super) fn content(
     source: &Arc<dyn ReadAt>,
     options: &OpenOptions,
 ) -> Result<Option<(Arc<dyn ReadAt>, OpenOptions)>> {
@@ -35,4 +42,25 @@ pub(crate) fn content(
         ..options.clone()
     };
     Ok(Some((Arc::new(device), inside)))
+}
+
+/// Compresses a device.
+#[cfg(feature = "write")]
+pub(super) fn compress(
+    device: &dyn ReadAt,
+    out: &mut dyn Sink,
+    options: DeviceOptions,
+    observer: &dyn Observer,
+) -> Result<DeviceReport> {
+    let own = sinterfs_cloop::WriteOptions {
+        block_size: options.block_size,
+        level: options.level,
+        threads: options.threads,
+    };
+    let written = sinterfs_cloop::write(device, out, own, observer)?;
+    Ok(DeviceReport {
+        blocks: written.blocks,
+        device_len: written.device_len,
+        stored: written.stored,
+    })
 }

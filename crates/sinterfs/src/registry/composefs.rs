@@ -10,8 +10,10 @@ pub(crate) mod dump;
 #[cfg(feature = "write")]
 mod object_store;
 #[cfg(feature = "mount")]
-pub mod overlay_mount;
+mod overlay_mount;
 
+#[cfg(feature = "mount")]
+use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
@@ -22,6 +24,8 @@ use super::erofs::ErofsFormat;
 use crate::about::About;
 use crate::format::Format;
 use crate::handle::{Bid, Handle};
+#[cfg(feature = "mount")]
+use crate::mount::object_verification::ObjectVerification;
 use crate::open_options::OpenOptions;
 use crate::verify::report::{CheckOptions, CheckReport};
 #[cfg(feature = "write")]
@@ -57,6 +61,17 @@ impl Format for ComposefsFormat {
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
         ErofsFormat.check(source, options, depth, observer)
+    }
+
+    #[cfg(feature = "mount")]
+    fn mount_overlay(
+        &self,
+        image: &Path,
+        open: &OpenOptions,
+        dir: &Path,
+        options: &sinterfs_mount::MountOptions,
+    ) -> Option<Result<ObjectVerification>> {
+        Some(overlay_mount::mount_overlay(image, open, dir, options))
     }
 
     #[cfg(feature = "write")]

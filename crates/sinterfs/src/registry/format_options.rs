@@ -20,6 +20,12 @@ pub enum FormatOptions {
     Erofs(ErofsOptions),
     /// composefs.
     Composefs(ComposefsOptions),
+    /// CRAMFS.
+    Cramfs(CramfsOptions),
+    /// ISO 9660.
+    Iso9660(Iso9660Options),
+    /// WIM.
+    Wim(WimOptions),
 }
 
 /// Options of DwarFS images.
@@ -119,6 +125,49 @@ pub struct ErofsOptions {
     pub label: Option<String>,
 }
 
+/// Options of CRAMFS images.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CramfsOptions {
+    /// Further features, in the words of docs/formats/cramfs.md: `big-endian,edition=2`.
+    pub extended: Option<String>,
+    /// The name of the volume.
+    pub label: Option<String>,
+    /// Whether blocks of zeros are holes.
+    pub holes: bool,
+    /// Whether the image is padded to a multiple of 4 KiB.
+    pub padding: bool,
+}
+
+impl Default for CramfsOptions {
+    fn default() -> Self {
+        Self {
+            extended: None,
+            label: None,
+            holes: true,
+            padding: true,
+        }
+    }
+}
+
+/// Options of ISO 9660 images.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Iso9660Options {
+    /// Further features, in the words of docs/formats/iso9660.md: `boot=FILE,partitions`.
+    pub extended: Option<String>,
+    /// The name of the volume.
+    pub label: Option<String>,
+}
+
+/// Options of WIM images.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct WimOptions {
+    /// The name of the image in the file.
+    pub label: Option<String>,
+}
+
 impl FormatOptions {
     /// Returns the name of the format.
     pub fn format(&self) -> &'static str {
@@ -127,6 +176,9 @@ impl FormatOptions {
             Self::Squashfs(_) => "squashfs",
             Self::Erofs(_) => "erofs",
             Self::Composefs(_) => "composefs",
+            Self::Cramfs(_) => "cramfs",
+            Self::Iso9660(_) => "iso9660",
+            Self::Wim(_) => "wim",
         }
     }
 
@@ -138,6 +190,9 @@ impl FormatOptions {
             Self::Squashfs(options) => options.apply(request),
             Self::Erofs(options) => options.apply(request),
             Self::Composefs(options) => request.composefs = options,
+            Self::Cramfs(options) => options.apply(request),
+            Self::Iso9660(options) => options.apply(request),
+            Self::Wim(options) => request.volume.label = options.label,
         }
     }
 }
@@ -177,6 +232,22 @@ impl ErofsOptions {
         request.volume.target_kernel = self.target_kernel;
         request.volume.extended = self.extended;
         request.volume.uuid = self.uuid;
+        request.volume.label = self.label;
+    }
+}
+
+impl CramfsOptions {
+    fn apply(self, request: &mut BuildRequest) {
+        request.per_file.no_holes = !self.holes;
+        request.per_file.no_padding = !self.padding;
+        request.volume.extended = self.extended;
+        request.volume.label = self.label;
+    }
+}
+
+impl Iso9660Options {
+    fn apply(self, request: &mut BuildRequest) {
+        request.volume.extended = self.extended;
         request.volume.label = self.label;
     }
 }

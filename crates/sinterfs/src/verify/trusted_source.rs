@@ -52,7 +52,7 @@ pub(crate) fn establish(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Resul
 /// Turns the source of a compressed device into its content, and a disk into one of its partitions;
 /// others stay what they are. Reads the first bytes, so it fails where they are damaged.
 pub(crate) fn inside(mut trusted: TrustedSource) -> Result<TrustedSource> {
-    let content = registry::cloop::content(&trusted.source, &trusted.options)?;
+    let content = registry::device_content(&trusted.source, &trusted.options)?;
     if let Some((source, options)) = content {
         (trusted.source, trusted.options) = (source, options);
     }
@@ -61,7 +61,7 @@ pub(crate) fn inside(mut trusted: TrustedSource) -> Result<TrustedSource> {
         (trusted.source, trusted.options) = (found.source, found.options);
         trusted.disk = Some(found.chosen);
         // devices are compressed as disks are, and as what is in their partitions
-        let content = registry::cloop::content(&trusted.source, &trusted.options)?;
+        let content = registry::device_content(&trusted.source, &trusted.options)?;
         if let Some((source, options)) = content {
             (trusted.source, trusted.options) = (source, options);
         }

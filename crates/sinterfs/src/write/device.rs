@@ -1,11 +1,14 @@
 //! Compressed devices: files that are read as block devices, whatever is in them.
+//!
+//! In: a file, and options. Out: the image of a device, whole or not at all.
 
 use std::path::Path;
 
 use sinterfs_block::FileSource;
-pub use sinterfs_cloop::{WriteOptions as DeviceOptions, WriteReport as DeviceReport};
 use sinterfs_model::{Observer, Result};
 
+use crate::registry;
+use crate::write::device_options::{DeviceOptions, DeviceReport};
 use crate::write::output::Output;
 
 /// Compresses a file into a device image of cloop, version 2.0.
@@ -22,7 +25,7 @@ pub fn compress_device(
 ) -> Result<DeviceReport> {
     let source = FileSource::open(device)?;
     let output = Output::create(image, replace)?;
-    let written = sinterfs_cloop::write(&source, &mut output.writer(), options, observer);
+    let written = registry::compress_device(&source, &mut output.writer(), options, observer);
     let report = written.map_err(|error| match error.concerned_path() {
         Some(_) => error,
         None => error.path(image),

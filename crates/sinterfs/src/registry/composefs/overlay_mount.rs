@@ -17,26 +17,15 @@ use sinterfs_model::{Error, FileType, Image, Ino, Result};
 use sinterfs_mount::{MountOptions, OverlayLayers};
 use sinterfs_ops::{Visit, WalkStep, walk};
 
+use crate::mount::object_verification::ObjectVerification;
 use crate::open_options::OpenOptions;
 use crate::registry::erofs::object_directory::ObjectDirectory;
-
-/// Who compares objects with the digests that the image names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ObjectVerification {
-    /// The kernel, each time an object is opened, by fs-verity.
-    ByKernel,
-    /// We did, before it was mounted.
-    Before,
-    /// Nobody.
-    Not,
-}
 
 /// Mounts a composefs image on a directory, with content from the store that the options name.
 ///
 /// `Invalid` for options that overlayfs does not have, `Corrupt` for an object that differs from
 /// what the image names, `Io` where the kernel cannot do it.
-pub fn mount_overlay(
+pub(super) fn mount_overlay(
     image: &Path,
     open: &OpenOptions,
     dir: &Path,
