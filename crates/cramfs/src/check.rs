@@ -16,7 +16,7 @@ use crate::layout::CHECKSUM_AT;
 use crate::read::{Cramfs, OpenOptions};
 
 /// Bytes that are read at once for the checksum.
-const PIECE: u64 = 1 << 18;
+const READ_LEN: u64 = 1 << 18;
 
 /// What a check found.
 #[derive(Debug, Default)]
@@ -86,7 +86,7 @@ fn checksum(image: &Cramfs, observer: &dyn Observer) -> Result<()> {
     let mut at = head.at;
     while at < head.size {
         observer.check_cancelled()?;
-        let len = PIECE.min(head.size - at);
+        let len = READ_LEN.min(head.size - at);
         let mut piece = window.read(at, len)?.to_vec();
         if at == head.at
             && let Some(own) = piece.get_mut(CHECKSUM_AT..CHECKSUM_AT + 4)

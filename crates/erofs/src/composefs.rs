@@ -11,8 +11,8 @@
 mod attributes;
 mod escape;
 mod files;
+mod inode_layout;
 mod parse;
-mod places;
 mod plan;
 mod print;
 mod versions;

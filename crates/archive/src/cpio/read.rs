@@ -63,7 +63,7 @@ struct Sum {
 }
 
 /// The number of bytes summed at a time.
-const PIECE: usize = 64 << 10;
+const READ_LEN: usize = 64 << 10;
 
 /// A device and the number of an inode there.
 type Inode = (u64, u64);
@@ -172,7 +172,7 @@ impl<S: Stream> Reader<S> {
     fn compare(&mut self, sum: Sum) -> Result<()> {
         let (mut left, mut found) = (sum.size, 0_u32);
         while left > 0 {
-            let len = usize::try_from(left).map_or(PIECE, |left| left.min(PIECE));
+            let len = usize::try_from(left).map_or(READ_LEN, |left| left.min(READ_LEN));
             let piece = self.input.bytes(len, "content of a member")?;
             let bytes = piece.iter().map(|&byte| u32::from(byte));
             found = bytes.fold(found, u32::wrapping_add);

@@ -282,14 +282,14 @@ fn is_zero(header: &UstarHeader) -> bool {
 
 /// Compares the checksum; old tars on some machines summed signed bytes.
 fn sum_is_right(header: &UstarHeader) -> bool {
-    let Some(told) = number(&header.checksum) else {
+    let Some(stored) = number(&header.checksum) else {
         return false;
     };
     let sum = i64::from(layout::checksum(header));
     let bytes = header.as_bytes();
     let high = |bytes: &[u8]| bytes.iter().map(|byte| i64::from(byte >> 7)).sum::<i64>();
     let signed = sum - 256 * (high(bytes) - high(&header.checksum));
-    told == sum || told == signed
+    stored == sum || stored == signed
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::layout::{ByteOrder, OFFSET_LIMIT};
 
 /// How content is cut and encoded.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cut {
+pub(super) struct CutOptions {
     pub(super) order: ByteOrder,
     pub(super) unit: u32,
     pub(super) compression: ZlibCompression,
@@ -37,7 +37,7 @@ enum Source {
 /// All content with its offsets.
 #[derive(Debug)]
 pub(super) struct PlacedContents {
-    cut: Cut,
+    options: CutOptions,
     placed: Vec<(u64, Source)>,
     lists: HashMap<u32, u64>,
     targets: HashMap<NodeId, u64>,
@@ -50,14 +50,14 @@ pub(super) struct PlacedContents {
 impl PlacedContents {
     /// Places all content from an offset on.
     pub(super) fn new(
-        cut: Cut,
+        options: CutOptions,
         start: u64,
         (tree, map): (&Tree, &ContentMap),
         inventory: &Inventory<'_>,
         blocks: &Blocks,
     ) -> Result<Self> {
         let mut contents = Self {
-            cut,
+            options,
             placed: Vec::new(),
             lists: HashMap::new(),
             targets: HashMap::new(),
@@ -65,7 +65,7 @@ impl PlacedContents {
             count: 0,
         };
         for list in lists(tree, map, inventory) {
-            let units = units(map.list(list), cut.unit)?;
+            let units = units(map.list(list), options.unit)?;
             let mut stored = 0;
             for block in units.iter().flatten() {
                 stored += block_of(blocks, *block)?.len() as u64;
@@ -81,8 +81,8 @@ impl PlacedContents {
             if contents.targets.contains_key(&entry.node) {
                 continue;
             }
-            let pieces = tree.bytes(target).chunks(cut.unit as usize);
-            let encoded = pieces.map(|piece| cut.compression.encode(piece));
+            let pieces = tree.bytes(target).chunks(options.unit as usize);
+            let encoded = pieces.map(|piece| options.compression.encode(piece));
             let encoded = encoded.collect::<Result<Vec<_>>>()?;
             let stored = encoded.iter().map(|block| block.len() as u64).sum();
             let at = contents.reserve(encoded.len(), stored)?;
@@ -124,7 +124,7 @@ impl PlacedContents {
             let content: Vec<&[u8]> = match source {
                 Source::Target(encoded) => encoded.iter().map(Vec::as_slice).collect(),
                 Source::List(list) => {
-                    let units = units(map.list(*list), self.cut.unit)?.into_iter();
+                    let units = units(map.list(*list), self.options.unit)?.into_iter();
                     let bytes = |unit| match unit {
                         Some(block) => block_of(blocks, block),
                         None => Ok(&[][..]),
@@ -136,7 +136,7 @@ impl PlacedContents {
             for block in &content {
                 end += block.len() as u64;
                 let pointer = u32::try_from(end).map_err(|_| too_large())?;
-                emit(&self.cut.order.bytes(pointer))?;
+                emit(&self.options.order.bytes(pointer))?;
             }
             for block in content {
                 emit(block)?;

@@ -8,7 +8,7 @@
 use sinterfs_block::checksum::crc32;
 use sinterfs_model::{ContentMap, MapExtent, Result, Tree};
 
-use super::contents::{Blocks, Cut, PlacedContents};
+use super::contents::{Blocks, CutOptions, PlacedContents};
 use super::inventory::Inventory;
 use super::listings::{ListingOffsets, Listings};
 use super::options::WriteOptions;
@@ -41,7 +41,7 @@ impl<'a> ImageParts<'a> {
         let at = if options.front_padding { PADDING } else { 0 };
         let start = at + SUPERBLOCK_LEN as u64 + boot.len() as u64;
         let offsets = ListingOffsets::new(inventory, start.next_multiple_of(4))?;
-        let cut = Cut {
+        let cut = CutOptions {
             order: options.order,
             unit: options.block_size,
             compression: options.compression,

@@ -15,7 +15,7 @@ use sinterfs_model::{FileType, Result, Time};
 
 use super::attributes::{Pairs, Role, SharedXattrs, XattrCounts, attributes};
 use super::files::{Body, Files, Inode};
-use super::places::{Content, Place, Places};
+use super::inode_layout::{Content, InodeLayout, InodeLocation};
 use super::versions::Versions;
 use crate::layout::{
     INODE_SLOT, InodeCompact, InodeExtended, SUPERBLOCK_OFFSET, Superblock, chunk,
@@ -39,7 +39,7 @@ pub(super) struct ImagePlan {
     /// The place in that order.
     pub(super) numbers: Vec<u32>,
     parents: Vec<u32>,
-    pub(super) places: Vec<Place>,
+    pub(super) locations: Vec<InodeLocation>,
     has_whiteouts: Vec<bool>,
     pub(super) shared: SharedXattrs,
     /// The earliest time, which compact inodes have.
@@ -65,7 +65,7 @@ impl ImagePlan {
             order: Vec::with_capacity(count),
             numbers: vec![0; count],
             parents: vec![0; count],
-            places: vec![Place::default(); count],
+            locations: vec![InodeLocation::default(); count],
             has_whiteouts: vec![false; count],
             shared: SharedXattrs::default(),
             has_acls: false,
@@ -139,7 +139,7 @@ impl ImagePlan {
     }
 
     fn place(&mut self) -> Result<()> {
-        let mut places = Places {
+        let mut layout = InodeLayout {
             end: SUPERBLOCK_OFFSET + Superblock::BASE as u64,
             blocks: 0,
         };
@@ -154,10 +154,10 @@ impl ImagePlan {
             } else {
                 size_of::<InodeExtended>()
             };
-            self.places[inode as usize] = places.next((own + xattrs.len()) as u64, content);
+            self.locations[inode as usize] = layout.next((own + xattrs.len()) as u64, content);
         }
-        self.inodes_end = places.end.next_multiple_of(INODE_SLOT);
-        self.blocks = places.blocks;
+        self.inodes_end = layout.end.next_multiple_of(INODE_SLOT);
+        self.blocks = layout.blocks;
         Ok(())
     }
 
@@ -235,7 +235,7 @@ impl ImagePlan {
     }
 
     pub(super) fn nid(&self, inode: u32) -> u64 {
-        self.places[inode as usize].at / INODE_SLOT
+        self.locations[inode as usize].at / INODE_SLOT
     }
 }
 

@@ -104,19 +104,19 @@ impl ImagePlan {
         let base = superblock.as_bytes().split_at(Superblock::BASE).0;
         out.write(base)?;
         for &inode in &self.order {
-            out.fill_to(self.places[inode as usize].at)?;
+            out.fill_to(self.locations[inode as usize].at)?;
             self.write_inode(inode, data_block, first_xattr, out)?;
         }
         out.fill_to(self.inodes_end)?;
         out.write(&self.shared.bytes)?;
         out.fill_to(data_block * BLOCK)?;
         for &inode in &self.order {
-            let place = self.places[inode as usize];
-            if place.blocks > 0 {
+            let location = self.locations[inode as usize];
+            if location.blocks > 0 {
                 let bytes = self.bytes(inode);
-                let len = (place.blocks * BLOCK).min(bytes.len() as u64) as usize;
+                let len = (location.blocks * BLOCK).min(bytes.len() as u64) as usize;
                 out.write(bytes.split_at(len).0)?;
-                out.fill_to((data_block + place.block + place.blocks) * BLOCK)?;
+                out.fill_to((data_block + location.block + location.blocks) * BLOCK)?;
             }
         }
         Ok(())
@@ -159,7 +159,7 @@ impl ImagePlan {
             (_, Body::Inline(bytes)) => bytes.to_vec(),
             (_, Body::Object { size, .. }) => {
                 let len = 4 * chunks(*size);
-                let len = match self.places[inode as usize].blocks {
+                let len = match self.locations[inode as usize].blocks {
                     0 => len,
                     blocks => blocks * BLOCK,
                 };
@@ -193,19 +193,19 @@ impl ImagePlan {
         out: &mut Out<'_>,
     ) -> Result<()> {
         let known = self.files.inode(inode);
-        let place = self.places[inode as usize];
+        let location = self.locations[inode as usize];
         let (_, size) = self.content(inode);
         let links = self.links(inode);
         let xattrs = self.shared.inline(&self.attributes(inode), first_xattr);
         let layout = match known.body {
             Body::Object { .. } => DataLayout::Chunks,
-            _ if place.tail > 0 => DataLayout::Inline,
+            _ if location.tail > 0 => DataLayout::Inline,
             _ => DataLayout::Plain,
         };
         let start = match known.kind {
             FileType::CharDevice | FileType::BlockDevice => known.rdev,
             _ if layout == DataLayout::Chunks => chunk_bits(size),
-            _ if place.blocks > 0 => u32::try_from(data_block + place.block)
+            _ if location.blocks > 0 => u32::try_from(data_block + location.block)
                 .map_err(|_| Error::limit("an image of 16 TiB or more"))?,
             _ => 0,
         };
@@ -224,9 +224,9 @@ impl ImagePlan {
             out.write(head.extended(known).as_bytes())?;
         }
         out.write(&xattrs)?;
-        if place.tail > 0 {
+        if location.tail > 0 {
             let bytes = self.bytes(inode);
-            let blocks = (place.blocks * BLOCK).min(bytes.len() as u64) as usize;
+            let blocks = (location.blocks * BLOCK).min(bytes.len() as u64) as usize;
             out.write(bytes.split_at(blocks).1)?;
         }
         Ok(())

@@ -96,7 +96,7 @@ pub(super) fn packed_content(tables: &ContentTables) -> Result<Option<Content<'s
 
 /// Lists the inline tails that have to be written after all, as their files are not in a row of
 /// blocks, by unit.
-pub(super) fn homeless_tails<'a>(
+pub(super) fn displaced_tails<'a>(
     tables: &'a ContentTables,
     map: &ContentMap,
 ) -> BTreeMap<u32, &'a [u8]> {
@@ -276,7 +276,7 @@ impl Maps {
         let Some(tail) = layout.inline else {
             return Ok(());
         };
-        if let Some(&start) = tables.inline_tails.homeless.get(&unit) {
+        if let Some(&start) = tables.inline_tails.displaced.get(&unit) {
             return self.push_plain(start, tail.decoded_len);
         }
         let kept = tables.inline_tails.get(unit).len() as u32;

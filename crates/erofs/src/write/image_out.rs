@@ -7,7 +7,7 @@ use sinterfs_model::{Error, Result};
 use super::limits::BLOCK;
 
 /// How many bytes are written at once.
-const PIECE: usize = 1 << 20;
+const WRITE_LEN: usize = 1 << 20;
 
 /// An output that is written from front to back.
 pub(super) struct ImageOut {
@@ -40,7 +40,7 @@ impl ImageOut {
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.waiting.extend_from_slice(bytes);
         self.offset += bytes.len() as u64;
-        if self.waiting.len() >= PIECE {
+        if self.waiting.len() >= WRITE_LEN {
             self.flush()
         } else {
             Ok(())

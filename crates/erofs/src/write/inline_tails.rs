@@ -17,7 +17,7 @@ pub(super) const INLINE_TAILS_MAX: usize = 256 << 20;
 pub(super) struct InlineTails {
     pub(super) tails: SliceTable<u8>,
     /// Where tails were written that turned out to have no place behind an inode, by unit.
-    pub(super) homeless: BTreeMap<u32, u64>,
+    pub(super) displaced: BTreeMap<u32, u64>,
     /// Whether some tails are pclusters.
     pub(super) has_encoded: bool,
 }
@@ -39,7 +39,7 @@ impl InlineTails {
 
     /// Moves the tails that were written by so many bytes.
     pub(super) fn move_by(&mut self, bytes: u64) {
-        for offset in self.homeless.values_mut() {
+        for offset in self.displaced.values_mut() {
             *offset = offset.saturating_add(bytes);
         }
     }

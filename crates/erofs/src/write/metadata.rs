@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use sinterfs_model::{self as model, ContentMap, Error, NodeId, Result, Tree};
 
-use super::body::{self, homeless_tails, place_fragments};
+use super::body::{self, displaced_tails, place_fragments};
 use super::content_tables::ContentTables;
 use super::image_out::ImageOut;
 use super::inode_offsets::{InodeOffsets, MetadataLayout, order};
@@ -38,7 +38,7 @@ impl ErofsWriter {
         };
         place_fragments(&mut self.tables, map)?;
         let prefixes_packed_at = self.pack_prefixes(&xattrs.prefixes)?;
-        self.write_homeless(map)?;
+        self.write_displaced_tails(map)?;
         let targets = self.write_targets(tree)?;
         let xattr_block = self.out.fill_block()?;
         self.out.write(&xattrs.shared)?;
@@ -100,19 +100,19 @@ impl ErofsWriter {
 
     /// Writes the tails of files that are not in rows of blocks, so that they do not fit behind
     /// inodes.
-    fn write_homeless(&mut self, map: &ContentMap) -> Result<()> {
+    fn write_displaced_tails(&mut self, map: &ContentMap) -> Result<()> {
         let mut offsets = BTreeMap::new();
         let in_blocks = self.options.form() == Form::Clusters;
         // borrows a field of the writer, not all of it
         let out = self.blob.as_mut().unwrap_or(&mut self.out);
-        for (unit, tail) in homeless_tails(&self.tables, map) {
+        for (unit, tail) in displaced_tails(&self.tables, map) {
             if in_blocks {
                 out.fill_block()?;
             }
             offsets.insert(unit, out.offset);
             out.write(tail)?;
         }
-        self.tables.inline_tails.homeless = offsets;
+        self.tables.inline_tails.displaced = offsets;
         Ok(())
     }
 

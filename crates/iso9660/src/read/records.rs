@@ -10,7 +10,7 @@ use sinterfs_model::{Error, Result};
 use crate::layout::{DirectoryRecord, SECTOR};
 
 /// Bytes that are read at once, a multiple of a sector.
-const PIECE: u64 = 32 * SECTOR;
+const READ_LEN: u64 = 32 * SECTOR;
 
 /// The least length of a record in bytes.
 const LEAST: usize = DirectoryRecord::HEAD + 1;
@@ -25,7 +25,7 @@ pub(super) fn for_each(
     let end = start.saturating_add(len);
     let mut at = start;
     while at < end {
-        let stop = end.min((at / PIECE + 1) * PIECE);
+        let stop = end.min((at / READ_LEN + 1) * READ_LEN);
         let bytes = window.read(at, stop - at)?;
         let mut rest: &[u8] = &bytes;
         while let Some(&len) = rest.first() {

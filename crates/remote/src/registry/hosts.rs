@@ -96,7 +96,7 @@ fn parse(text: &str, path: &Path, host: &str, known: Server) -> Result<Hosts> {
     let mut base = known.base.clone();
     for (key, item) in document.iter() {
         match key {
-            "server" => base = location(item.as_str().ok_or_else(|| wrong(key))?)?,
+            "server" => base = location(item.as_str().ok_or_else(|| invalid_value(key))?)?,
             "host" => others = entries(key, item)?,
             _ => own.push((key, item)),
         }
@@ -104,7 +104,7 @@ fn parse(text: &str, path: &Path, host: &str, known: Server) -> Result<Hosts> {
     let default = known.base.origin();
     let found = server(base, &own, path)?;
     if !found.pulls || !found.resolves {
-        return Err(wrong("capabilities"));
+        return Err(invalid_value("capabilities"));
     }
     let mut registry = found.server;
     if registry.base.origin() == default {
@@ -121,13 +121,13 @@ fn parse(text: &str, path: &Path, host: &str, known: Server) -> Result<Hosts> {
     Ok(Hosts { registry, mirrors })
 }
 
-fn wrong(key: &str) -> Error {
+fn invalid_value(key: &str) -> Error {
     Error::unsupported(format!("`{key}` is not known, or has a value that is not"))
 }
 
 /// Returns the entries of a table.
 fn entries<'a>(key: &str, item: &'a Item) -> Result<Vec<Entry<'a>>> {
-    let table = item.as_table_like().ok_or_else(|| wrong(key))?;
+    let table = item.as_table_like().ok_or_else(|| invalid_value(key))?;
     Ok(table.iter().collect())
 }
 
@@ -154,12 +154,12 @@ fn server(mut base: Url, about: &[Entry<'_>], path: &Path) -> Result<Mirror> {
     let (mut pulls, mut resolves, mut is_whole) = (true, true, false);
     let (mut authorities, mut headers) = (Vec::new(), HeaderMap::new());
     for (key, item) in about {
-        let flag = || item.as_bool().ok_or_else(|| wrong(key));
+        let flag = || item.as_bool().ok_or_else(|| invalid_value(key));
         match *key {
             "capabilities" => {
                 let all = texts(key, item)?;
                 if !all.iter().all(|one| CAPABILITIES.contains(one)) {
-                    return Err(wrong(key));
+                    return Err(invalid_value(key));
                 }
                 pulls = all.contains(&"pull");
                 resolves = all.contains(&"resolve");
@@ -177,7 +177,7 @@ fn server(mut base: Url, about: &[Entry<'_>], path: &Path) -> Result<Mirror> {
             "override_path" => is_whole = flag()?,
             // certificates are always compared
             "skip_verify" if !flag()? => {}
-            _ => return Err(wrong(key)),
+            _ => return Err(invalid_value(key)),
         }
     }
     let mut below = base.path().trim_end_matches('/').to_owned();
@@ -203,13 +203,13 @@ fn texts<'a>(key: &str, item: &'a Item) -> Result<Vec<&'a str>> {
         Some(values) => values.iter().map(|value| value.as_str()).collect(),
         None => item.as_str().map(|text| vec![text]),
     };
-    texts.ok_or_else(|| wrong(key))
+    texts.ok_or_else(|| invalid_value(key))
 }
 
 fn add_header(headers: &mut HeaderMap, name: &str, values: &[&str]) -> Result<()> {
-    let parsed: HeaderName = name.parse().map_err(|_| wrong(name))?;
+    let parsed: HeaderName = name.parse().map_err(|_| invalid_value(name))?;
     for value in values {
-        let mut value = HeaderValue::from_str(value).map_err(|_| wrong(name))?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| invalid_value(name))?;
         value.set_sensitive(true);
         headers.append(parsed.clone(), value);
     }

@@ -39,8 +39,8 @@ impl Maker<'_> {
 
     fn path(&mut self) -> Vec<u8> {
         let records = self.records;
-        let told = records.sparse.name.as_ref().or(records.path.as_ref());
-        if let Some(path) = told {
+        let recorded = records.sparse.name.as_ref().or(records.path.as_ref());
+        if let Some(path) = recorded {
             return path.clone();
         }
         self.name.take().unwrap_or_else(|| self.name_of_header())

@@ -165,7 +165,7 @@ impl Work<'_> {
     ) {
         loop {
             if part.len() <= FEW {
-                self.few(part, agreed, used);
+                self.compare_pairs(part, agreed, used);
                 return;
             }
             if agreed >= self.depth {
@@ -254,7 +254,7 @@ impl Work<'_> {
     }
 
     /// Compares the suffixes of a small part each with each.
-    fn few(&mut self, part: &mut [Suffix], agreed: usize, mut used: usize) {
+    fn compare_pairs(&mut self, part: &mut [Suffix], agreed: usize, mut used: usize) {
         if used > WORN {
             self.load(part, agreed);
             used = 0;

@@ -132,7 +132,7 @@ impl<'a> Positions<'a> {
 
     /// Appends positions until there are `most`, or none is left.
     pub(super) fn fill(&mut self, positions: &mut Vec<u32>, most: usize) {
-        while positions.len() < most && (!self.distances.is_empty() || self.go_on()) {
+        while positions.len() < most && (!self.distances.is_empty() || self.next_distances()) {
             let count = self.distances.len().min(most - positions.len());
             let (distances, rest) = self.distances.split_at(count);
             self.distances = rest;
@@ -146,7 +146,7 @@ impl<'a> Positions<'a> {
     }
 
     /// Goes on to the next distances; returns whether there were any.
-    fn go_on(&mut self) -> bool {
+    fn next_distances(&mut self) -> bool {
         if let (Some(stretch), false) = (self.stretch, self.next == NOWHERE) {
             (self.distances, self.next) = stretch.chunk(self.group, self.next);
             return true;

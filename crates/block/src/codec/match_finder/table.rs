@@ -21,7 +21,7 @@ use super::refine::{Refiner, Suffix};
 pub(in super::super) const MAX_COVER: usize = 1 << POSITION_BITS;
 
 /// The most positions that are refined together.
-const PIECE: usize = 1 << 17;
+const REFINED_TOGETHER: usize = 1 << 17;
 
 /// The table, with what is needed to fill it; it may be filled again and again.
 #[derive(Debug)]
@@ -138,16 +138,16 @@ impl Tools {
         let mut known = 0;
         let mut rest = filling.groups.positions(index);
         loop {
-            rest.fill(&mut positions, PIECE);
+            rest.fill(&mut positions, REFINED_TOGETHER);
             if positions.len() == known {
                 break;
             }
             self.piece(filling, index, &positions);
             self.note(filling, &positions, known);
-            if positions.len() < PIECE {
+            if positions.len() < REFINED_TOGETHER {
                 break;
             }
-            positions.drain(..PIECE - PIECE / 4);
+            positions.drain(..REFINED_TOGETHER - REFINED_TOGETHER / 4);
             known = positions.len();
         }
         self.positions = positions;

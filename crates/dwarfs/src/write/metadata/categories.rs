@@ -42,13 +42,13 @@ impl BlockCategories {
         };
         let (mut json, mut json_of_blocks) = (Vec::new(), (Vec::new(), Vec::new()));
         for (block, category) in (0..).zip(categories) {
-            let Some(told) = sample_json(*category) else {
+            let Some(description) = sample_json(*category) else {
                 continue;
             };
-            let known = json.iter().position(|known| *known == told);
+            let known = json.iter().position(|known| *known == description);
             let number = known.unwrap_or(json.len());
             if known.is_none() {
-                json.push(told);
+                json.push(description);
             }
             json_of_blocks.0.push(block);
             json_of_blocks.1.push(number as u32);
@@ -141,7 +141,7 @@ mod tests {
                 order: ByteOrder::Big,
             })
         };
-        let told = BlockCategories::from_blocks(&[
+        let found = BlockCategories::from_blocks(&[
             Category::Waveform(mono),
             Category::Default,
             Category::Waveform(eight),
@@ -149,10 +149,13 @@ mod tests {
             image(0),
             image(4),
         ]);
-        assert_eq!(told.names, ["<default>", "pcmaudio/waveform", "fits/image"]);
-        assert_eq!(told.numbers, [1, 0, 1, 1, 2, 2]);
         assert_eq!(
-            told.json,
+            found.names,
+            ["<default>", "pcmaudio/waveform", "fits/image"]
+        );
+        assert_eq!(found.numbers, [1, 0, 1, 1, 2, 2]);
+        assert_eq!(
+            found.json,
             [
                 r#"{"bits_per_sample":24,"bytes_per_sample":3,"endianness":"little","number_of_channels":1,"padding":"lsb","signedness":"signed"}"#,
                 r#"{"bits_per_sample":12,"bytes_per_sample":2,"endianness":"big","number_of_channels":2,"padding":"msb","signedness":"unsigned"}"#,
@@ -161,7 +164,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            told.json_of_blocks,
+            found.json_of_blocks,
             (vec![0, 2, 3, 4, 5], vec![0, 1, 0, 2, 3])
         );
     }

@@ -120,7 +120,7 @@ impl Indexes {
             count,
             form,
             window: TableWindow::new(table),
-            unpacked: Unpacked::nothing(),
+            unpacked: Unpacked::empty(),
         })
     }
 
@@ -238,11 +238,11 @@ struct Unpacked {
 }
 
 impl Unpacked {
-    fn nothing() -> Self {
+    fn empty() -> Self {
         Self {
             first: 0,
             count: 0,
-            entries: [NOTHING; LARGE_ENTRIES],
+            entries: [PLACEHOLDER; LARGE_ENTRIES],
         }
     }
 
@@ -258,7 +258,7 @@ impl Unpacked {
 }
 
 /// A placeholder where nothing has been unpacked.
-const NOTHING: Entry = Entry::NonHead {
+const PLACEHOLDER: Entry = Entry::NonHead {
     back: 0,
     blocks: None,
 };

@@ -13,7 +13,7 @@ use super::offsets::RecentOffsets;
 use super::statistics::Statistics;
 
 /// The content of a piece, in bytes, if its last sequence is short.
-const PIECE: usize = 1 << 10;
+const PIECE_MIN: usize = 1 << 10;
 
 /// A part of the stretch.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ fn pieces(
     for sequence in sequences {
         statistics.add_sequences(content, &mut cursor, std::slice::from_ref(sequence));
         let position = cursor.0;
-        if position - last >= PIECE.min(most) {
+        if position - last >= PIECE_MIN.min(most) {
             end(position, &mut statistics);
             last = position;
         }

@@ -10,7 +10,7 @@ use crate::layout::INODE_SLOT;
 use crate::write::BLOCK;
 
 /// The longest inline tail.
-const END_MAX: u64 = BLOCK / 2;
+const INLINE_TAIL_MAX: u64 = BLOCK / 2;
 
 /// The space that an inode needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Content {
     /// Cuts content: whole blocks, and one for the tail, too, if that fills more than half.
     pub(super) fn cut(len: u64) -> Self {
         let (blocks, tail) = (len / BLOCK, len % BLOCK);
-        if tail <= END_MAX {
+        if tail <= INLINE_TAIL_MAX {
             Self::Blocks { blocks, tail }
         } else {
             Self::Blocks {
@@ -38,7 +38,7 @@ impl Content {
 
 /// Where an inode is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Place {
+pub(super) struct InodeLocation {
     /// In bytes from the start of the image.
     pub(super) at: u64,
     /// Bytes of content behind it.
@@ -51,22 +51,22 @@ pub(super) struct Place {
 
 /// Returns places one after the other.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct InodeLayout {
     /// Where the last inode ends.
     pub(super) end: u64,
     /// Blocks so far.
     pub(super) blocks: u64,
 }
 
-impl Places {
+impl InodeLayout {
     /// Returns the next inode a place; `len` are its own bytes and those of its attributes.
-    pub(super) fn next(&mut self, len: u64, content: Content) -> Place {
+    pub(super) fn next(&mut self, len: u64, content: Content) -> InodeLocation {
         let at = self.end.next_multiple_of(INODE_SLOT);
         let (at, blocks, tail) = match content {
             Content::Blocks { blocks, tail } => behind(at, len, blocks, tail),
             Content::Target(target) => whole(at, len, target),
         };
-        let place = Place {
+        let place = InodeLocation {
             at,
             tail,
             blocks,
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     fn place(end: u64, len: u64, content: Content) -> (u64, u64, u64) {
-        let place = Places { end, blocks: 0 }.next(len, content);
+        let place = InodeLayout { end, blocks: 0 }.next(len, content);
         (place.at, place.blocks, place.tail)
     }
 
