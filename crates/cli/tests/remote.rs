@@ -296,6 +296,27 @@ fn a_digest_is_required_of_what_a_server_sends() {
 }
 
 #[test]
+fn a_verified_open_of_many_sections_takes_three_waves() {
+    let dir = scratch();
+    let tree = tree(dir.path());
+    std::fs::write(tree.join("huge"), noise(77, 66 << 20)).unwrap();
+    let file = dir.path().join("image");
+    let flags = ["-l0", "-b", "64k", "--with-digest"];
+    let image = build("dwarfs", &tree, &file, &flags);
+    assert!(sections(&image).len() > 1000);
+    let digest = run([Path::new("digest"), &file]).stdout;
+    let digest = String::from_utf8(digest).unwrap();
+    let server = HttpServer::start();
+    server.put("/x", image, "\"x\"");
+    let url = server.url("/x");
+    remote(&["ls", "-lR", "--digest", digest.trim()], &url);
+    let requests = server.take();
+    let (waves, bytes) = (waves(&requests), bytes(&requests));
+    assert!(waves <= 3, "{waves} waves: {requests:#?}");
+    assert!(bytes <= 2 << 20, "{bytes} bytes: {requests:#?}");
+}
+
+#[test]
 fn messages_name_the_url_without_its_query() {
     let server = HttpServer::start();
     let url = server.url("/missing?X-Amz-Signature=SECRET");

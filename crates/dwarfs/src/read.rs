@@ -7,7 +7,7 @@
 mod again;
 pub(crate) mod chunk;
 mod content;
-mod digest;
+pub(crate) mod digest;
 mod equal;
 mod fsst;
 mod history;
@@ -21,6 +21,7 @@ pub(crate) mod metadata_copy;
 mod open;
 mod options;
 pub(crate) mod section;
+mod section_index;
 pub(crate) mod strings;
 mod survey;
 mod table;

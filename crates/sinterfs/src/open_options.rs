@@ -38,6 +38,9 @@ pub struct OpenOptions {
     pub salvage: bool,
     /// What the image must prove to be before a byte of it is used.
     pub trust: Option<Box<Trust>>,
+    /// The list of sections of a DwarFS image, if it is proven (`trust` finds it).
+    #[doc(hidden)]
+    pub sections: Option<Arc<[u64]>>,
     /// The directory in which further files of the image are looked for, by the names that the
     /// image has for them.
     pub beside: Option<PathBuf>,
@@ -61,6 +64,7 @@ impl Default for OpenOptions {
             verify_objects: true,
             salvage: false,
             trust: None,
+            sections: None,
             beside: None,
             #[cfg(feature = "remote")]
             remote: sinterfs_remote::RemoteOptions::default(),

@@ -275,6 +275,84 @@ fn digests_that_leave_something_out_are_refused() {
     }
 }
 
+/// Returns the image with other digests in its section, and no index.
+fn with_digests(made: &Made, stored: &[u8]) -> Vec<u8> {
+    let at = made.covered.end;
+    let mut section = made.bytes[at..at + 64].to_vec();
+    section[56..].copy_from_slice(&(stored.len() as u64).to_le_bytes());
+    section.extend_from_slice(stored);
+    let xxh3 = sinterfs_block::checksum::xxh3_64(&section[48..]);
+    section[40..48].copy_from_slice(&xxh3.to_le_bytes());
+    let sha = sinterfs_block::checksum::sha512_256(&section[40..]);
+    section[8..40].copy_from_slice(&sha);
+    [&made.bytes[..at], &section].concat()
+}
+
+#[test]
+fn digests_of_both_versions_are_read_and_a_wrong_table_is_found() {
+    let made = made(large_tree, b"", |_| ());
+    let (end, source) = (made.covered.end as u64, MemorySource(made.bytes.clone()));
+    let plain = sinterfs_block::digest::digest_range(&source, 0, end).unwrap();
+    assert_ne!(plain.root(), made.root);
+    let old = with_digests(&made, plain.stored());
+    assert_eq!(read(&old, Some(plain.root())).unwrap(), made.read);
+    assert_eq!(
+        read(&old, Some(made.root)).unwrap_err().kind(),
+        Kind::Corrupt
+    );
+    // the table as it is
+    let section = find(&made.bytes, b"SINTERDG");
+    let count = made.bytes[section + 24..section + 32].try_into().unwrap();
+    let count = usize::try_from(u64::from_le_bytes(count)).unwrap();
+    let leaves = made.covered.end.div_ceil(1 << 16);
+    let table = section + 32 + 32 * leaves;
+    let table = made.bytes[table..table + 8 * count].as_chunks::<8>().0;
+    let table: Vec<u64> = table.iter().map(|one| u64::from_le_bytes(*one)).collect();
+    let again = |table: &[u64]| {
+        let mut builder = sinterfs_block::digest::DigestBuilder::default();
+        builder.update(&made.bytes[made.covered.clone()]);
+        let digests = builder.finish_with_table(table).unwrap();
+        (with_digests(&made, digests.stored()), digests.root())
+    };
+    assert_eq!(again(&table).1, made.root);
+    // tables that somebody made wrongly, and vouches for
+    let moved = |at: usize, by: u64| {
+        let mut table = table.clone();
+        table[at] = table[at].wrapping_add(by);
+        table
+    };
+    let mut swapped = table.clone();
+    swapped.swap(0, 1);
+    for wrong in [
+        Vec::new(),
+        table[1..].to_vec(),
+        table[..count - 1].to_vec(),
+        [&table[..], &[end]].concat(),
+        [&table[..], &[end - 64]].concat(),
+        moved(0, 1),
+        moved(1, 1),
+        moved(count - 1, 1 << 40),
+        moved(1, 1 << 48),
+        vec![0; 5000],
+        swapped,
+    ] {
+        let (image, root) = again(&wrong);
+        assert!(read(&image, Some(made.root)).is_err(), "{wrong:?}");
+        if let Ok(words) = read(&image, Some(root)) {
+            assert_eq!(words, made.read, "{wrong:?}");
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(&file, &image).unwrap();
+        let depth = CheckOptions {
+            deep: false,
+            threads: 1,
+        };
+        let found = check(file.path(), &options(None), depth, &Quiet).unwrap();
+        let words = found.problems.join("\n");
+        assert!(words.contains("list other sections"), "{wrong:?}: {words}");
+    }
+}
+
 #[test]
 fn check_compares_every_byte_that_is_covered() {
     let dir = tempfile::tempdir().unwrap();

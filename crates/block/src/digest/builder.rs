@@ -10,7 +10,7 @@ use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
 use super::digests::Digests;
-use super::layout::{Header, LEAF_PREFIX, MAGIC, NEW_LEAF_BITS, SHA_256, VERSION};
+use super::layout::{Header, LEAF_PREFIX, MAGIC, NEW_LEAF_BITS, SHA_256, VERSION, WITH_TABLE};
 use crate::{Bytes, ReadAt};
 
 /// Computes digests. Memory: 32 bytes a leaf.
@@ -54,17 +54,28 @@ impl DigestBuilder {
     }
 
     /// Returns the digests.
-    pub fn finish(mut self) -> Result<Digests> {
+    pub fn finish(self) -> Result<Digests> {
+        self.finish_as(VERSION, &[])
+    }
+
+    /// Returns the digests with a table, whose meaning is that of the image's format.
+    pub fn finish_with_table(self, table: &[u64]) -> Result<Digests> {
+        self.finish_as(WITH_TABLE, table)
+    }
+
+    fn finish_as(mut self, version: u32, table: &[u64]) -> Result<Digests> {
         if self.in_open > 0 {
             self.close();
         }
+        let entries = table.iter().flat_map(|entry| entry.to_le_bytes());
+        self.stored.extend(entries);
         let header = Header {
             magic: MAGIC,
-            version: U32::new(VERSION),
+            version: U32::new(version),
             hash: U16::new(SHA_256),
             leaf_bits: U16::new(NEW_LEAF_BITS),
             covered: U64::new(self.covered),
-            zero: U64::new(0),
+            entries: U64::new(table.len() as u64),
         };
         let room = self.stored.iter_mut().zip(header.as_bytes());
         room.for_each(|(to, from)| *to = *from);

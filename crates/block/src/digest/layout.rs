@@ -1,4 +1,5 @@
-//! The stored form of digests: a header, then the hashes of all leaves (`docs/formats/digest.md`).
+//! The stored form of digests: a header, then the hashes of all leaves, then a table that the
+//! format of the image interprets (`docs/formats/digest.md`).
 
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -6,8 +7,11 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The first bytes of the stored form.
 pub(super) const MAGIC: [u8; 8] = *b"SINTERDG";
 
-/// The only version.
+/// The version without a table.
 pub(super) const VERSION: u32 = 1;
+
+/// The version with a table.
+pub(super) const WITH_TABLE: u32 = 2;
 
 /// The only hash: SHA-256.
 pub(super) const SHA_256: u16 = 1;
@@ -37,7 +41,8 @@ pub(super) struct Header {
     pub(super) hash: U16,
     pub(super) leaf_bits: U16,
     pub(super) covered: U64,
-    pub(super) zero: U64,
+    /// Entries of the table behind the hashes, 8 bytes each; 0 in version 1.
+    pub(super) entries: U64,
 }
 
 const _: () = assert!(size_of::<Header>() == 32);

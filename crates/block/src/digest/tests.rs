@@ -189,3 +189,38 @@ fn a_file_that_changes_after_it_was_verified_is_no_way_in() {
     assert!(verified.read(0, 65536).is_err());
     assert!(verified.read(65536, 10).is_err());
 }
+
+#[test]
+fn a_table_is_covered_by_the_root() {
+    let bytes = sample(70_000);
+    let with = |table: &[u64]| {
+        let mut builder = DigestBuilder::default();
+        builder.update(&bytes);
+        builder.finish_with_table(table).unwrap()
+    };
+    let (plain, none, some) = (digests(&bytes), with(&[]), with(&[7, u64::MAX]));
+    assert_eq!((plain.table(), none.table()), (None, Some(Vec::new())));
+    assert_eq!(some.table(), Some(vec![7, u64::MAX]));
+    assert_eq!(some.stored().len(), plain.stored().len() + 16);
+    let stored = some.stored();
+    for at in 0..stored.len() {
+        let mut changed = stored.to_vec();
+        changed[at] ^= 1;
+        let opened = Digests::open(crate::Bytes::from(changed));
+        assert!(
+            opened.is_err() || opened.unwrap().root() != some.root(),
+            "{at}"
+        );
+    }
+    for len in [stored.len() - 1, stored.len() - 8, stored.len() - 16] {
+        let cut = crate::Bytes::from(stored[..len].to_vec());
+        assert_eq!(Digests::open(cut).unwrap_err().kind(), Kind::Corrupt);
+    }
+    // one of version 1 has no table
+    let mut old = stored.to_vec();
+    old[8] = 1;
+    let old = Digests::open(crate::Bytes::from(old));
+    assert_eq!(old.unwrap_err().kind(), Kind::Corrupt);
+    let source = verified(bytes.clone(), 0, &some).unwrap();
+    assert_eq!(&source.read(0, 70_000).unwrap()[..], &bytes[..]);
+}

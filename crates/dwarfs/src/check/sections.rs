@@ -8,7 +8,8 @@ use sinterfs_model::{Error, Kind, Limits, Observer, Result, Stage, Tally};
 
 use super::report::Report;
 use crate::framing;
-use crate::layout::SectionType;
+use crate::layout::{IndexEntry, SectionType};
+use crate::read::digest::digests;
 use crate::read::section::{SectionHeader, SectionRange, SectionReader};
 
 /// Finds all sections by following the headers, and compares them with the index.
@@ -34,7 +35,37 @@ pub(super) fn list(
     }
     check_order(reader, &found, report);
     check_index(reader, limits, &mut found, report)?;
+    check_table(reader, &found, report);
     Ok(found)
+}
+
+/// Compares the list of sections in the digests with the sections before them. Damaged digests are
+/// found elsewhere.
+fn check_table(
+    reader: &SectionReader,
+    found: &[(SectionHeader, SectionRange)],
+    report: &mut Report,
+) {
+    let is_digest = |(header, _): &(SectionHeader, _)| header.kind == SectionType::DIGEST;
+    let Some(at) = found.iter().position(is_digest) else {
+        return;
+    };
+    let (before, rest) = found.split_at(at);
+    let range = rest.first().map(|(_, range)| *range);
+    let stored = range.and_then(|range| digests(reader, range).ok());
+    let Some(table) = stored.and_then(|stored| stored.table()) else {
+        return;
+    };
+    let entry = |(header, range): &(SectionHeader, SectionRange)| {
+        IndexEntry::new(header.kind, range.offset).map(|entry| entry.0.get())
+    };
+    let entries: Option<Vec<u64>> = before.iter().map(entry).collect();
+    if entries != Some(table) {
+        let at = reader.file_offset(range.map_or(0, |range| range.offset));
+        let what = "the digests list other sections than there are";
+        let error = Error::corrupt(what).at(SectionType::DIGEST.to_string(), at);
+        report.findings.problem(error);
+    }
 }
 
 fn check_order(

@@ -58,7 +58,8 @@ impl Dwarfs {
     }
 }
 
-fn digests(reader: &SectionReader, range: SectionRange) -> Result<Digests> {
+/// Reads the digests in a section.
+pub(crate) fn digests(reader: &SectionReader, range: SectionRange) -> Result<Digests> {
     let at = reader.file_offset(range.offset);
     let located = |error: Error| error.at(SectionType::DIGEST.to_string(), at);
     // not encoded, and so not longer than the image

@@ -45,6 +45,8 @@ pub struct OpenOptions {
     pub cache: Option<Arc<BlockCache>>,
     /// Whether an image is opened that is damaged or cut behind its metadata, and has no index.
     pub salvage: bool,
+    /// The list of sections that digests with a proven root have; `len` is what they cover.
+    pub sections: Option<Arc<[u64]>>,
 }
 
 impl Default for OpenOptions {
@@ -56,6 +58,7 @@ impl Default for OpenOptions {
             cache_bytes: 512 << 20,
             cache: None,
             salvage: false,
+            sections: None,
         }
     }
 }
@@ -194,10 +197,9 @@ impl Dwarfs {
         };
         let header = locate::version(&*source, start)?;
         if let Some(len) = options.len {
-            return Ok(SectionReader::new(
-                Window::new(source, start, len)?,
-                &header,
-            ));
+            let window = Window::new(source, start, len)?;
+            let reader = SectionReader::new(window, &header);
+            return Ok(reader.with_table(options.sections.clone()));
         }
         let reader = SectionReader::new(Window::from(Arc::clone(&source), start)?, &header);
         // the index is the last section: bytes behind it (the end of a partition, another image, a

@@ -7,18 +7,20 @@
 //! compared with checksums of their leaves, which were made together with the XXH3.
 //! Spec: dwarfs-format(5), "FILE STRUCTURE".
 
+use std::sync::Arc;
+
 use sinterfs_block::cache::Opened;
 use sinterfs_block::checksum::Xxh3;
 use sinterfs_block::codec::check_limit;
 use sinterfs_block::{Bytes, ChecksummedWindow, ReadAt, Window};
 use sinterfs_model::{Error, Kind, Limits, Result};
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::IntoBytes;
 
 use super::locate::read;
 use crate::framing;
 use crate::layout::{
-    FileHeader, IndexEntry, MAGIC, MAJOR, MINOR_HEADER_V2, MINOR_INDEX, SectionCompression,
-    SectionHeaderV1, SectionHeaderV2, SectionType,
+    FileHeader, MAGIC, MAJOR, MINOR_HEADER_V2, SectionCompression, SectionHeaderV1,
+    SectionHeaderV2, SectionType,
 };
 
 /// The range of a section with its header, in bytes from the start of the image.
@@ -105,6 +107,8 @@ impl Sections {
 pub(crate) struct SectionReader {
     pub(super) window: Window,
     pub(crate) minor: u8,
+    /// The list of sections that is known to be right.
+    pub(super) table: Option<Arc<[u64]>>,
 }
 
 impl SectionReader {
@@ -112,7 +116,13 @@ impl SectionReader {
         Self {
             window,
             minor: header.minor,
+            table: None,
         }
+    }
+
+    /// Lists the sections from a table with entries as those of the index.
+    pub(crate) fn with_table(self, table: Option<Arc<[u64]>>) -> Self {
+        Self { table, ..self }
     }
 
     /// Returns the length from the start of the image to the end of the source in bytes.
@@ -141,7 +151,11 @@ impl SectionReader {
     /// Lists all sections: from the index if it is valid, else by following the headers. With
     /// `salvage`, a header that is damaged behind the metadata ends the list.
     pub(crate) fn list(&self, limits: &Limits, salvage: bool) -> Result<Sections> {
-        if let Some(entries) = self.index(limits)? {
+        let indexed = match &self.table {
+            Some(table) => Some(self.tabled(table, limits)?),
+            None => self.index(limits)?,
+        };
+        if let Some(entries) = indexed {
             let mut sections = Sections {
                 from_index: true,
                 ..Sections::default()
@@ -307,78 +321,6 @@ impl SectionReader {
             .at("section header", self.file_offset(range.offset)));
         }
         Ok(header)
-    }
-
-    /// Reads the section index; `None` if there is none or if it is invalid.
-    pub(crate) fn index(
-        &self,
-        limits: &Limits,
-    ) -> Result<Option<Vec<(SectionType, SectionRange)>>> {
-        if self.minor < MINOR_INDEX {
-            return Ok(None);
-        }
-        let Some(tail) = self.len().checked_sub(8) else {
-            return Ok(None);
-        };
-        let Some(last) = read::<IndexEntry, 8>(&self.window, tail)? else {
-            return Ok(None);
-        };
-        if last.kind() != SectionType::SECTION_INDEX || last.offset() >= self.len() {
-            return Ok(None);
-        }
-        let Ok(header) = self.header(last.offset()) else {
-            return Ok(None);
-        };
-        let end = last
-            .offset()
-            .checked_add(header.size())
-            .and_then(|at| at.checked_add(header.len));
-        let sound = header.kind == SectionType::SECTION_INDEX
-            && header.compression == SectionCompression::NONE
-            && end == Some(self.len())
-            && header.len % 8 == 0
-            && header.len / 8 <= limits.sections;
-        if !sound {
-            return Ok(None);
-        }
-        let range = SectionRange {
-            offset: last.offset(),
-            len: header.size().saturating_add(header.len),
-        };
-        match self.stored(range, &header) {
-            Ok(content) => Ok(self.index_entries(&content, last)),
-            Err(error) if error.kind() == Kind::Corrupt => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn index_entries(
-        &self,
-        content: &[u8],
-        last: IndexEntry,
-    ) -> Option<Vec<(SectionType, SectionRange)>> {
-        let entries = <[IndexEntry]>::ref_from_bytes(content).ok()?;
-        // at least schema, metadata and the index itself, covering the whole image
-        if entries.len() < 3 || entries.first()?.offset() != 0 || *entries.last()? != last {
-            return None;
-        }
-        let ends = entries
-            .iter()
-            .skip(1)
-            .map(|entry| entry.offset())
-            .chain([self.len()]);
-        entries
-            .iter()
-            .zip(ends)
-            .map(|(entry, end)| {
-                let len = end.checked_sub(entry.offset())?;
-                let range = SectionRange {
-                    offset: entry.offset(),
-                    len,
-                };
-                (len >= SectionHeaderV2::SIZE as u64).then_some((entry.kind(), range))
-            })
-            .collect()
     }
 
     /// Returns a copy of a section's stored bytes after verifying their XXH3. Its errors have no

@@ -87,6 +87,11 @@ impl Index {
         self.entries.len()
     }
 
+    /// Returns the entries as they are stored.
+    pub(crate) fn entries(&self) -> Vec<u64> {
+        self.entries.iter().map(|entry| entry.0.get()).collect()
+    }
+
     /// Makes the index section, which contains its own entry, too.
     pub(crate) fn section(mut self, number: u32, offset: u64) -> Result<Vec<u8>> {
         self.push(SectionType::SECTION_INDEX, offset)?;

@@ -168,7 +168,7 @@ impl DwarfsWriter {
             self.summary.metadata_bytes += self.offset - start;
         }
         if let Some(digest) = self.digest.take() {
-            let digests = digest.finish()?;
+            let digests = digest.finish_with_table(&self.index.entries())?;
             self.summary.root_digest = Some(digests.root().into());
             let kind = SectionType::DIGEST;
             let bytes = assemble(

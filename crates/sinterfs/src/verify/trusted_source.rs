@@ -109,6 +109,8 @@ pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Tr
     if found.in_image {
         options.offset = Some(found.start);
         options.len = Some(found.digests.covered());
+        // headers need not be walked from one to the next
+        options.sections = found.digests.table().map(Arc::from);
     }
     let in_image = found.in_image;
     let verified = Arc::new(Verified::new(source, found.start, found.digests)?);

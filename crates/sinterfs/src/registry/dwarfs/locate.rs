@@ -39,5 +39,6 @@ pub(super) fn own_options(
         cache_bytes: options.cache_bytes,
         cache: options.cache.clone(),
         salvage: options.salvage,
+        sections: options.sections.clone(),
     })
 }
