@@ -27,6 +27,11 @@ pub(crate) struct Selection {
     /// What names one path: paths, and globs without special characters; sorted, each once.
     literals: Vec<Literal>,
     globs: Vec<(GlobMatcher, AtomicBool)>,
+    /// What is left out; those without a slash match names.
+    excluded: Vec<GlobMatcher>,
+    excluded_names: Vec<GlobMatcher>,
+    /// How many components paths may have.
+    max_depth: usize,
     /// The comparisons of paths so far, for tests of their number.
     #[cfg(test)]
     comparisons: std::sync::atomic::AtomicUsize,
@@ -54,12 +59,11 @@ impl Selection {
         let mut literals: Vec<_> = paths.map(|path| literal(path, false)).collect();
         let mut patterns = Vec::new();
         for (position, text) in (literals.len()..).zip(globs) {
-            let clean = text.trim_start_matches("./").trim_matches('/');
-            let glob = GlobBuilder::new(clean).literal_separator(true).build();
-            let glob = glob.map_err(|error| Error::invalid(error.to_string()))?;
+            let glob = compile(text)?;
+            let clean = clean(text);
             // an empty glob matches no path, unlike the empty path
             if clean.is_empty() || clean.contains(SPECIAL) {
-                patterns.push((glob.compile_matcher(), AtomicBool::new(false)));
+                patterns.push((glob, AtomicBool::new(false)));
             } else {
                 literals.push(literal((position, clean.into()), true));
             }
@@ -69,9 +73,43 @@ impl Selection {
         Ok(Self {
             literals,
             globs: patterns,
+            excluded: Vec::new(),
+            excluded_names: Vec::new(),
+            max_depth: usize::MAX,
             #[cfg(test)]
             comparisons: Default::default(),
         })
+    }
+
+    /// Leaves out what matches: a name at any depth, or with a slash a path. `Invalid` for a
+    /// malformed glob.
+    pub(crate) fn without(mut self, globs: &[String]) -> Result<Self> {
+        for glob in globs {
+            let kind = if glob.contains('/') {
+                &mut self.excluded
+            } else {
+                &mut self.excluded_names
+            };
+            kind.push(compile(glob)?);
+        }
+        Ok(self)
+    }
+
+    /// Leaves out paths of more components.
+    pub(crate) fn no_deeper(mut self, components: Option<usize>) -> Self {
+        self.max_depth = components.unwrap_or(usize::MAX);
+        self
+    }
+
+    /// Returns whether an entry is left out, with all below it.
+    fn leaves_out(&self, entry: &WalkEntry<'_>) -> bool {
+        let is_match = |globs: &[GlobMatcher], text: &[u8]| {
+            let candidate = Candidate::from_bytes(text);
+            globs.iter().any(|glob| glob.is_match_candidate(&candidate))
+        };
+        entry.depth >= self.max_depth
+            || is_match(&self.excluded, entry.path)
+            || is_match(&self.excluded_names, entry.name)
     }
 
     /// Returns whether nothing is named, which selects everything.
@@ -153,6 +191,20 @@ fn normal(path: &Path) -> Vec<u8> {
     names.join(&b'/')
 }
 
+/// Returns a glob as paths of an image are.
+fn clean(text: &str) -> &str {
+    text.trim_start_matches("./").trim_matches('/')
+}
+
+/// Compiles a glob of a path from the root, or of a name.
+fn compile(text: &str) -> Result<GlobMatcher> {
+    let glob = GlobBuilder::new(clean(text))
+        .literal_separator(true)
+        .build();
+    let glob = glob.map_err(|error| Error::invalid(error.to_string()))?;
+    Ok(glob.compile_matcher())
+}
+
 /// A directory on the way: whether it is selected with everything, and its index in the plan once
 /// something needs it.
 struct Level {
@@ -194,6 +246,11 @@ pub(crate) fn plan(
         };
         if let Some(error) = refuse(&entry) {
             refused.push(error);
+            return Ok(WalkStep::Over);
+        }
+        if selection.leaves_out(&entry) {
+            // a path that is named and left out is not missing
+            selection.names(entry.path);
             return Ok(WalkStep::Over);
         }
         let above = levels.last().is_some_and(|level| level.inside);

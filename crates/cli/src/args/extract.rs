@@ -22,6 +22,8 @@ Examples:
       Unpack these paths, and what is below them.
   sinter extract image.dwarfs -o out --glob '**/*.h'
       Unpack paths that match.
+  sinter extract image.dwarfs -o out --exclude '*.o' --exclude /usr/share/doc
+      Leave out what matches.
   sinter extract image.dwarfs -o out --xattrs-exclude '^security\\.selinux$'
       Do not restore SELinux labels.
   sinter extract --salvage damaged.dwarfs -o out
@@ -71,6 +73,15 @@ pub struct ExtractArgs {
     /// Unpack paths that match; `*` matches within a name, `**` across slashes.
     #[arg(long, value_name = "PATTERN")]
     pub glob: Vec<String>,
+
+    /// Leave out what matches, with everything below it: a name at any depth, or with a slash a
+    /// path from the root of the image.
+    #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
+    pub exclude: Vec<String>,
+
+    /// Unpack this many levels of directories: 1 for what is in the root alone.
+    #[arg(long, value_name = "N")]
+    pub max_depth: Option<usize>,
 
     /// Remove this number of components from the front of paths.
     #[arg(long, value_name = "N", default_value_t = 0)]

@@ -47,6 +47,8 @@ pub(super) fn options(args: &ExtractArgs, format: ArchiveFormat) -> ArchiveOptio
         order: args.archive.order(),
         paths: args.paths.clone(),
         globs: args.glob.clone(),
+        exclude: args.exclude.clone(),
+        max_depth: args.max_depth,
         strip: args.strip_components,
         threads: args.jobs.threads(),
         owner: !args.no_owner,

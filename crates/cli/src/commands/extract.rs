@@ -71,6 +71,8 @@ fn options(args: &ExtractArgs) -> ExtractOptions {
     ExtractOptions {
         paths: args.paths.clone(),
         globs: args.glob.clone(),
+        exclude: args.exclude.clone(),
+        max_depth: args.max_depth,
         strip: args.strip_components,
         threads: args.jobs.threads(),
         owner: (defaults.owner || args.owner) && !args.no_owner,

@@ -51,7 +51,9 @@ impl<'a> Archive<'a> {
         options: &'a ArchiveOptions,
         observer: &'a dyn Observer,
     ) -> Result<Self> {
-        let selection = Selection::new(&options.paths, &options.globs)?;
+        let selection = Selection::new(&options.paths, &options.globs)?
+            .without(&options.exclude)?
+            .no_deeper(options.max_depth);
         let (plan, refused) = select::plan(image, &selection, options.strip)?;
         let with_root = selection.is_empty() && options.strip == 0;
         let (sequence, mut schedule) = order(image, &plan, options, with_root)?;

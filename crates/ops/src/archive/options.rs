@@ -39,6 +39,11 @@ pub struct ArchiveOptions {
     pub paths: Vec<PathBuf>,
     /// Patterns of whole paths to take, with everything below what they match.
     pub globs: Vec<String>,
+    /// Patterns of what is left out, with everything below it: of names at any depth, or with a
+    /// slash of whole paths.
+    pub exclude: Vec<String>,
+    /// The most components that paths have; `None` means any number.
+    pub max_depth: Option<usize>,
     /// Components to take off the front of paths; entries with no more than these are left out.
     pub strip: usize,
     /// The number of threads; 0 means one for each processor.
@@ -70,6 +75,8 @@ impl ArchiveOptions {
             order: ArchiveOrder::default(),
             paths: Vec::new(),
             globs: Vec::new(),
+            exclude: Vec::new(),
+            max_depth: None,
             strip: 0,
             threads: 0,
             owner: true,

@@ -41,7 +41,9 @@ pub fn extract(
     options: &ExtractOptions,
     observer: &dyn Observer,
 ) -> Result<ExtractReport> {
-    let selection = select::Selection::new(&options.paths, &options.globs)?;
+    let selection = select::Selection::new(&options.paths, &options.globs)?
+        .without(&options.exclude)?
+        .no_deeper(options.max_depth);
     let counts = Counts::default();
     let (plan, unsafe_names) = select::plan(image, &selection, options.strip)?;
     let target = Target::open(target_dir, options)?;

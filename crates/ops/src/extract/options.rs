@@ -23,6 +23,11 @@ pub struct ExtractOptions {
     /// Patterns of whole paths to restore, with everything below what they match. `*` and `?` do
     /// not match a slash, `**` does.
     pub globs: Vec<String>,
+    /// Patterns of what is left out, with everything below it: of names at any depth, or with a
+    /// slash of whole paths.
+    pub exclude: Vec<String>,
+    /// The most components that paths have; `None` means any number.
+    pub max_depth: Option<usize>,
     /// Components to take off the front of paths; entries with no more than these are left out.
     pub strip: usize,
     /// The number of threads; 0 means one for each processor.
@@ -54,6 +59,8 @@ impl Default for ExtractOptions {
         Self {
             paths: Vec::new(),
             globs: Vec::new(),
+            exclude: Vec::new(),
+            max_depth: None,
             strip: 0,
             threads: 0,
             owner: rustix::process::geteuid().is_root(),

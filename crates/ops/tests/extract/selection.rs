@@ -53,6 +53,34 @@ fn paths_and_globs_select() {
         assert_eq!(relative(&target), expected, "{options:?}");
         assert_eq!(report.failed, u64::from(expected.is_empty()), "{options:?}");
     }
+    let without = |exclude: &[&str], max_depth| ExtractOptions {
+        exclude: exclude.iter().map(ToString::to_string).collect(),
+        max_depth,
+        ..some_paths(&["docs/deep", "link"])
+    };
+    let cases: [(ExtractOptions, &[&str]); 4] = [
+        (
+            without(&["mode-*", "docs/*/set-gid"], None),
+            &[
+                "docs",
+                "docs/deep",
+                "docs/deep/another-big",
+                "docs/deep/tool",
+                "link",
+            ],
+        ),
+        (without(&["deep", "set-gid/x"], None), &["link"]),
+        (without(&[], Some(2)), &["docs", "docs/deep", "link"]),
+        (without(&["link"], Some(2)), &["docs", "docs/deep"]),
+    ];
+    for (options, expected) in cases {
+        let (_guard, target) = target();
+        let report = extract(&image, &target, &options, &Quiet).unwrap();
+        assert_eq!(relative(&target), expected, "{options:?}");
+        assert_eq!(report.failed, 0, "{options:?}");
+    }
+    let bad = extract(&image, &target().1, &without(&["a/[b"], None), &Quiet).unwrap_err();
+    assert_eq!(bad.kind(), Kind::Invalid);
     let bad = extract(&image, &target().1, &globs(&["a[b"]), &Quiet).unwrap_err();
     assert_eq!(bad.kind(), Kind::Invalid);
 }
