@@ -33,6 +33,11 @@ struct FilterFlags {
     #[arg(long, value_name = "GLOB", allow_hyphen_values = true)]
     include: Vec<String>,
 
+    /// Exclude files in whose path from the root (`usr/bin/a`) a regular expression matches, even
+    /// if --include matches. Can be repeated.
+    #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
+    exclude_regex: Vec<String>,
+
     /// Exclude files that match a line of this file. Empty lines and lines that begin with # are
     /// ignored; lines that begin with `+ ` include.
     #[arg(long, value_name = "FILE")]
@@ -110,6 +115,8 @@ impl FromArgMatches for FilterArgs {
         let indices = |id: &str| matches.indices_of(id).into_iter().flatten();
         rules.extend(indices("exclude").zip(flags.exclude.into_iter().map(Filter::Exclude)));
         rules.extend(indices("include").zip(flags.include.into_iter().map(Filter::Include)));
+        let expressions = flags.exclude_regex.into_iter();
+        rules.extend(indices("exclude_regex").zip(expressions.map(Filter::ExcludeRegex)));
         let files = flags.exclude_from.into_iter().map(Filter::ExcludeFrom);
         rules.extend(indices("exclude_from").zip(files));
         let files = flags.include_from.into_iter().map(Filter::IncludeFrom);

@@ -4,7 +4,8 @@
 //! include what it matches; leaves a decision for each entry. As in rsync, the first matching
 //! pattern decides, and entries without a match are included; a pattern without a slash matches a
 //! name anywhere, one with a slash a path from the root of the tree; a slash at the end restricts a
-//! pattern to directories.
+//! pattern to directories. Regular expressions exclude the paths in which they match, whatever the
+//! patterns say.
 //! **Invariant:** `*` and `?` never match a slash.
 
 use std::ffi::OsStr;
@@ -12,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
+use regex::bytes::{RegexSet, RegexSetBuilder};
 use sinterfs_model::{Error, Result};
 
 /// A pattern, and whether it includes or excludes.
@@ -70,6 +72,8 @@ pub struct Exclude {
     names: Patterns,
     paths: Patterns,
     rules: Vec<Effect>,
+    /// Excludes paths, whatever the rules say.
+    expressions: Option<RegexSet>,
 }
 
 /// The effect of a rule.
@@ -149,12 +153,23 @@ impl Exclude {
             names: Patterns::new(&names, of_names)?,
             paths: Patterns::new(&paths, of_paths)?,
             rules,
+            expressions: None,
         })
+    }
+
+    /// Also excludes paths in which one of these regular expressions matches. Fails with `Invalid`
+    /// for what is none.
+    pub fn with_expressions(mut self, texts: &[String]) -> Result<Self> {
+        let built = RegexSetBuilder::new(texts).unicode(false).build();
+        let wrong = |error| Error::invalid("no regular expression of paths").because(error);
+        let set = built.map_err(wrong)?;
+        self.expressions = (!set.is_empty()).then_some(set);
+        Ok(self)
     }
 
     /// Returns whether no rule excludes anything.
     pub fn is_empty(&self) -> bool {
-        self.rules.iter().all(|rule| rule.keeps)
+        self.expressions.is_none() && self.rules.iter().all(|rule| rule.keeps)
     }
 
     /// Returns whether an entry is excluded; `path` is relative to the root, without a leading
@@ -162,6 +177,13 @@ impl Exclude {
     pub fn matches(&self, path: &[u8], is_dir: bool) -> bool {
         if self.is_empty() {
             return false;
+        }
+        if self
+            .expressions
+            .as_ref()
+            .is_some_and(|set| set.is_match(path))
+        {
+            return true;
         }
         let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
         let of_name = self.names.first(name, is_dir, &self.rules);
@@ -246,6 +268,33 @@ mod tests {
                 .is_empty(),
             "nothing is left out"
         );
+    }
+
+    #[test]
+    fn expressions_match_anywhere_in_a_path() {
+        let exclude = Exclude::from_rules([Rule::include("keep.o")]).unwrap();
+        let texts = ["\\.o$".to_owned(), "^var/(log|tmp)/".to_owned()];
+        let exclude = exclude.with_expressions(&texts).unwrap();
+        assert!(!exclude.is_empty());
+        for (path, is_excluded) in [
+            ("x/keep.o", true),
+            ("x.o/y", false),
+            ("var/log/x", true),
+            ("var/log", false),
+            ("x/var/log/x", false),
+        ] {
+            assert_eq!(
+                exclude.matches(path.as_bytes(), false),
+                is_excluded,
+                "{path}"
+            );
+        }
+        assert!(
+            Exclude::default()
+                .with_expressions(&["(".to_owned()])
+                .is_err()
+        );
+        assert!(Exclude::default().with_expressions(&[]).unwrap().is_empty());
     }
 
     #[test]

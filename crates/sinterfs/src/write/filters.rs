@@ -21,6 +21,8 @@ pub enum Filter {
     Exclude(String),
     /// Includes names that match a pattern.
     Include(String),
+    /// Excludes paths in which a regular expression matches, whatever other rules say.
+    ExcludeRegex(String),
     /// Excludes names that match a line of a file, unless the line negates it.
     ExcludeFrom(PathBuf),
     /// Includes names that match a line of a file, unless the line negates it.
@@ -30,15 +32,17 @@ pub enum Filter {
 /// Compiles the rules.
 pub(crate) fn exclude(choices: &[Filter]) -> Result<Exclude> {
     let mut rules = Vec::new();
+    let mut expressions = Vec::new();
     for choice in choices {
         match choice {
             Filter::Exclude(pattern) => rules.push(Rule::exclude(pattern)),
             Filter::Include(pattern) => rules.push(Rule::include(pattern)),
+            Filter::ExcludeRegex(text) => expressions.push(text.clone()),
             Filter::ExcludeFrom(file) => rules.extend(Rule::from_file(file, false)?),
             Filter::IncludeFrom(file) => rules.extend(Rule::from_file(file, true)?),
         }
     }
-    Exclude::from_rules(rules)
+    Exclude::from_rules(rules)?.with_expressions(&expressions)
 }
 
 /// Reads definitions of files, and files of such definitions.
