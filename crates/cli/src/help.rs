@@ -10,9 +10,11 @@ use clap::Command;
 const COMMON: [&str; 5] = ["exclude", "include", "all_root", "purpose", "base"];
 
 /// General flags that the short help leaves out.
-const RARE: [&str; 16] = [
+const RARE: [&str; 18] = [
     "metadata_compression",
     "header",
+    "header_size",
+    "max_depth",
     "jobs",
     "report",
     "verbose",

@@ -8,7 +8,7 @@ use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::Arc;
 
-use sinterfs::build::{BuildRequest, Destination, build};
+use sinterfs::build::{BuildRequest, Destination, NewHeader, build};
 use sinterfs::image::MemorySource;
 use sinterfs::model::{Cursor, Image, Ino};
 use sinterfs::verify::{
@@ -52,7 +52,7 @@ fn made(make: impl Fn(&Path), header: &[u8], change: impl Fn(&mut BuildRequest))
     make(&tree);
     let mut request = request(&tree, &image);
     fs::write(dir.path().join("header"), header).unwrap();
-    request.header = (!header.is_empty()).then(|| dir.path().join("header"));
+    request.header = (!header.is_empty()).then(|| NewHeader::File(dir.path().join("header")));
     change(&mut request);
     let report = build(&request, &Quiet).unwrap();
     let bytes = fs::read(&image).unwrap();

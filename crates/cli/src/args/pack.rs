@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use sinterfs::build::{
-    BuildRequest, Categorizers, ComposefsOptions, Destination, Order, PerFileOptions, Purpose,
-    ReadCost, TailPlacement, VolumeOptions,
+    BuildRequest, Categorizers, ComposefsOptions, Destination, NewHeader, Order, PerFileOptions,
+    Purpose, ReadCost, TailPlacement, VolumeOptions,
 };
 use sinterfs::{Error, Result};
 
@@ -112,6 +112,10 @@ pub struct PackArgs {
     /// padding.
     #[arg(long, value_name = "FILE")]
     header: Option<PathBuf>,
+
+    /// Begin with this many zero bytes, as room for a header that is written later.
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "header")]
+    header_size: Option<u64>,
 
     #[command(flatten)]
     layout: LayoutArgs,
@@ -349,7 +353,8 @@ impl PackArgs {
     /// Sets these options in a request.
     pub fn apply(self, request: &mut BuildRequest) -> Result<()> {
         request.format = self.format;
-        request.header = self.header;
+        let zeros = self.header_size.map(NewHeader::Zeros);
+        request.header = self.header.map(NewHeader::File).or(zeros);
         request.blob_device = self.erofs.blob_device;
         request.level = self.level;
         (request.compression, request.by_category) = compressions(self.compression)?;

@@ -58,7 +58,7 @@ fn prepare(request: &BuildRequest, observer: &dyn Observer) -> Result<Prepared> 
         (Some(base), true) => base.former_runs()?.and(input.former_runs()?),
         (None, true) => input.former_runs()?,
     };
-    let header = request.header.as_deref().map(HeaderBytes::of_file);
+    let header = request.header.as_ref().map(HeaderBytes::new);
     Ok(Prepared {
         command: match request.input {
             Input::Merge { layers: None, .. } => "merge",

@@ -25,9 +25,20 @@ pub enum HeaderSource {
     File(PathBuf),
 }
 
+/// The bytes before an image that is built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NewHeader {
+    /// The content of a file.
+    File(PathBuf),
+    /// As many zero bytes: room for what is written there later.
+    Zeros(u64),
+}
+
 /// Bytes to be written before an image.
 pub(crate) struct HeaderBytes {
-    source: Arc<dyn ReadAt>,
+    /// `None` for zeros.
+    source: Option<Arc<dyn ReadAt>>,
     len: u64,
 }
 
@@ -41,18 +52,32 @@ impl HeaderBytes {
         Ok(match header {
             HeaderSource::Remove => None,
             HeaderSource::Keep => Some(Self {
-                source: Arc::clone(source),
+                source: Some(Arc::clone(source)),
                 len: offset,
             }),
             HeaderSource::File(path) => Some(Self::of_file(path)?),
         })
     }
 
+    /// Takes what is asked for.
+    pub(crate) fn new(header: &NewHeader) -> Result<Self> {
+        match header {
+            NewHeader::File(path) => Self::of_file(path),
+            NewHeader::Zeros(len) => Ok(Self {
+                source: None,
+                len: *len,
+            }),
+        }
+    }
+
     /// Takes the content of a file.
-    pub(crate) fn of_file(path: &Path) -> Result<Self> {
+    fn of_file(path: &Path) -> Result<Self> {
         let source = Arc::new(FileSource::open(path)?);
         let len = source.len();
-        Ok(Self { source, len })
+        Ok(Self {
+            source: Some(source),
+            len,
+        })
     }
 
     /// Writes the bytes.
@@ -61,7 +86,9 @@ impl HeaderBytes {
         let mut at = 0;
         while at < self.len {
             let piece = &mut buffer[..PIECE.min(self.len - at) as usize];
-            self.source.read_at(at, piece)?;
+            if let Some(source) = &self.source {
+                source.read_at(at, piece)?;
+            }
             out.write_all(piece)
                 .map_err(|error| Error::io("cannot write the header", error))?;
             at += piece.len() as u64;

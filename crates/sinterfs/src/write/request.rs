@@ -11,6 +11,7 @@ use crate::open_options::OpenOptions;
 use crate::place;
 use crate::write::attributes::AttributeChanges;
 use crate::write::filters::Filter;
+use crate::write::header::NewHeader;
 use crate::write::input::kinds::{Input, ManifestOptions};
 use crate::write::level;
 use crate::write::purpose::Purpose;
@@ -82,8 +83,8 @@ pub struct BuildRequest {
     pub destination: Destination,
     /// A separate file for all content.
     pub blob_device: Option<PathBuf>,
-    /// A file whose content comes before the image.
-    pub header: Option<PathBuf>,
+    /// What comes before the image.
+    pub header: Option<NewHeader>,
     /// The format's name; `None` decides by the destination's extension.
     pub format: Option<String>,
     /// The level, 0 to 9, whose settings hold where nothing else is asked.
