@@ -1,7 +1,7 @@
 //! Command lines without a verb of ours that still have one meaning.
 //!
-//! In: the words of a command line. Out: the same, with a verb. **Invariant:** a word that is a
-//! verb is taken as one, whatever files there are.
+//! In: the words of a command line. Out: the same, with the verb that does it. **Invariant:** a
+//! word that is a verb is taken as one, whatever files there are.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -24,6 +24,9 @@ pub fn expand(mut words: Vec<OsString>, program: &clap::Command) -> Result<Vec<O
     if first == "find" {
         return conditions_of_find(words);
     }
+    if first == "convert" {
+        return Ok(conversion_to_container(words));
+    }
     let is_verb = first == "help" || program.find_subcommand(&first).is_some();
     if is_verb || is_option(&first) || !Path::new(&first).is_file() {
         return Ok(words);
@@ -37,6 +40,25 @@ pub fn expand(mut words: Vec<OsString>, program: &clap::Command) -> Result<Vec<O
         "{file} is a file, not a command: try `sinter info {file}`, `sinter ls {file}`, or \
          `sinter mount {file} DIR`"
     )))
+}
+
+/// Makes `sinter convert IMAGE -o oci:DIR:TAG` an extraction, which has the options for that.
+fn conversion_to_container(mut words: Vec<OsString>) -> Vec<OsString> {
+    let is_container = |name: &[u8]| name.starts_with(b"oci:") && !name.starts_with(b"oci://");
+    let bytes = |word: &OsString| word.as_encoded_bytes().to_vec();
+    let is_named = words.iter().enumerate().any(|(at, word)| {
+        let word = bytes(word);
+        let joined = word
+            .strip_prefix(b"--output=")
+            .or(word.strip_prefix(b"-o"))
+            .is_some_and(is_container);
+        let next = words.get(at + 1).map(bytes).unwrap_or_default();
+        joined || matches!(&*word, b"-o" | b"--output") && is_container(&next)
+    });
+    if is_named {
+        words.splice(1..2, ["extract".into(), "--oci".into()]);
+    }
+    words
 }
 
 /// The conditions of find(1), whose names have one dash.

@@ -195,8 +195,10 @@ fn images_are_chosen_by_tag_and_named_as_skopeo_does() {
     ] {
         assert!(built(work, &[source], &[]) == full, "{source}");
     }
+    // an archive has no configuration
+    let files_alone = &["--xattrs-exclude=^user\\.oci\\."];
     for source in ["oci:tagged:base", "oci-archive:tagged.tar:base"] {
-        assert!(built(work, &[source], &[]) == base, "{source}");
+        assert!(built(work, &[source], files_alone) == base, "{source}");
     }
     for (source, expected) in [
         ("tagged", "x.org/full:1, full, base"),
@@ -241,7 +243,7 @@ fn images_are_chosen_by_tag_and_named_as_skopeo_does() {
     ] {
         assert!(built(work, &[source], &[]) == full, "{source}");
     }
-    assert!(built(work, &["oci:many:base"], &[]) == base);
+    assert!(built(work, &["oci:many:base"], files_alone) == base);
     // a directory of one image has no index: its configuration names the platform
     assert!(built(work, &["dir:flat"], &["--platform", "linux/amd64"]) == full);
     let output = try_build(work, &["dir:flat"], &["--platform", "linux/arm64"]);
@@ -304,8 +306,15 @@ fn an_image_becomes_a_container_image_and_one_again() {
         assert!(!work.join("new").exists());
     }
     assert_eq!(written(&["t.dwarfs", "-o", "layout:v1", "--force"]), one);
+    let converted = ["convert", "t.dwarfs", "-o", "oci:layout:v3"];
+    let output = sinter().current_dir(work).args(converted).output().unwrap();
+    assert!(words_of(&output).contains(&one), "{output:?}");
+    let refused = [&converted[..], &["-l9"]].concat();
+    let output = sinter().current_dir(work).args(refused).output().unwrap();
+    assert!(words_of(&output).contains("'-l'"), "{output:?}");
     for source in ["oci:layout:v1", "oci:second", "oci:layout:v2"] {
-        let _ = built(work, &[source], &[]);
+        // the platform is an attribute of the root
+        let _ = built(work, &[source], &["--no-xattrs"]);
         let words = ["diff", "t.dwarfs", "x.dwarfs"].map(str::to_owned);
         let output = sinter().current_dir(work).args(words).output().unwrap();
         assert!(output.status.success(), "{source}: {output:?}");
@@ -330,6 +339,105 @@ fn an_image_becomes_a_container_image_and_one_again() {
         work,
         &format!("mkdir back; tar -C back -xpf copied/{layer}; diff -r --no-dereference t back"),
     );
+}
+
+/// Adds how it is run to the only image of `layout`.
+const CONFIGURE: &str = r#"python3 - <<'end'
+import hashlib, json
+path = lambda blob: 'layout/blobs/sha256/' + blob['digest'][7:]
+read = lambda blob: json.load(open(path(blob)))
+def written(value, old):
+    data = json.dumps(value).encode()
+    blob = dict(old, digest='sha256:' + hashlib.sha256(data).hexdigest(), size=len(data))
+    open(path(blob), 'wb').write(data)
+    return blob
+index = json.load(open('layout/index.json'))
+manifest = read(index['manifests'][0])
+config = read(manifest['config'])
+run = {'Cmd': ['/bin/sh', '-c', 'x y'], 'Env': ['A=1'], 'ExposedPorts': {'80/tcp': {}},
+    'Hostname': 'h'}
+config.update(architecture='arm64', variant='v8', config=run, history=[{'created_by': 'x'}])
+manifest['config'] = written(config, manifest['config'])
+del index['manifests'][0]['platform']
+index['manifests'] = [written(manifest, index['manifests'][0])]
+json.dump(index, open('layout/index.json', 'w'))
+end
+"#;
+
+#[test]
+fn the_configuration_is_kept() {
+    let work = scratch();
+    let work = work.path();
+    let said = |words: &[&str]| -> String {
+        let output = sinter().current_dir(work).args(words).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {}", words_of(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    shell(work, "mkdir t; echo a >t/a; touch -d '2020-01-02' t/a t");
+    said(&["build", "-q", "t", "-o", "t.dwarfs"]);
+    said(&["extract", "-q", "--oci", "t.dwarfs", "-o", "layout"]);
+    shell(work, CONFIGURE);
+    let mut digests = Vec::new();
+    for image in ["x.dwarfs", "x.squashfs", "x.erofs"] {
+        said(&["build", "-q", "oci:layout", "-o", image]);
+        let info = said(&["info", image]);
+        for row in ["arm64", "v8", "/bin/sh, -c, x y", "A=1", "80/tcp"] {
+            assert!(info.contains(row), "{image}: {info}");
+        }
+        assert!(!info.contains("Hostname"), "{info}");
+        let info: serde_json::Value =
+            serde_json::from_str(&said(&["info", "--json", image])).unwrap();
+        assert_eq!(info["container"]["Cmd"][2], "x y");
+        let target = format!("oci:again:{image}");
+        let report = said(&["convert", "--json", image, "-o", &target]);
+        let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+        digests.push(report["digest"].clone());
+    }
+    // it is the same container image, whatever it was stored as
+    assert!(
+        digests.iter().all(|digest| *digest == digests[0]),
+        "{digests:?}"
+    );
+    let blob = |digest: &serde_json::Value| -> serde_json::Value {
+        let hex = digest.as_str().unwrap().strip_prefix("sha256:").unwrap();
+        let path = work.join("again/blobs/sha256").join(hex);
+        serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+    };
+    let config = blob(&blob(&digests[0])["config"]["digest"]);
+    assert_eq!(
+        (&config["architecture"], &config["variant"]),
+        (&"arm64".into(), &"v8".into())
+    );
+    assert_eq!(config["config"]["Cmd"][2], "x y");
+    assert!(config.get("history").is_none() && config["config"].get("Hostname").is_none());
+    // another platform has no variant
+    let target = ["x.dwarfs", "-o", "oci:again:other", "--platform=linux/386"];
+    let report = said(&[&["convert", "--json"][..], &target].concat());
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let config = blob(&blob(&report["digest"])["config"]["digest"]);
+    assert_eq!(config["architecture"], "386");
+    assert!(config.get("variant").is_none() && config["config"]["Env"][0] == "A=1");
+    // files alone: a directory, images without attributes, those of composefs
+    said(&["extract", "-q", "x.dwarfs", "-o", "out"]);
+    said(&["build", "-q", "out", "-o", "out.dwarfs"]);
+    said(&["diff", "t.dwarfs", "out.dwarfs"]);
+    for words in [
+        ["--no-xattrs", "p.dwarfs"],
+        ["--print-digest", "p.composefs"],
+    ] {
+        said(&["build", "-q", "oci:layout", words[0], "-o", words[1]]);
+        assert!(
+            !said(&["info", words[1]]).contains("container"),
+            "{words:?}"
+        );
+    }
+    // a configuration that was damaged
+    shell(
+        work,
+        "cd layout/blobs/sha256; grep -l Hostname * | while read f; do printf x >>$f; done",
+    );
+    let output = try_build(work, &["oci:layout"], &[]);
+    assert_eq!(output.status.code(), Some(3), "{}", words_of(&output));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use sinterfs::Result;
 use sinterfs::build::XattrFilter;
-use sinterfs::ops::{ArchiveFormat, ArchiveOrder};
+use sinterfs::ops::{ArchiveFormat, ArchiveOrder, CONTAINER_ATTRIBUTE};
 
 use super::input::ImageArgs;
 use super::part::PartArgs;
@@ -162,7 +162,10 @@ impl XattrArgs {
         if self.no_xattrs {
             Ok(XattrFilter::none())
         } else {
-            XattrFilter::of(&self.xattrs_include, &self.xattrs_exclude)
+            // describes the image, not the directory that is restored
+            let of_container = format!("^{}$", CONTAINER_ATTRIBUTE.replace('.', "\\."));
+            let exclude = [&*self.xattrs_exclude, &[of_container]].concat();
+            XattrFilter::of(&self.xattrs_include, &exclude)
         }
     }
 }

@@ -1,5 +1,5 @@
 //! `sinter convert`: writes an image or an archive as an image of another format, or with other
-//! settings.
+//! settings; container images are written by `extract`.
 
 use std::process::ExitCode;
 
@@ -21,6 +21,8 @@ Examples:
       Write to a pipe.
   sinter convert in.dwarfs -o out.dwarfs --strict
       Fail if anything cannot be stored.
+  sinter convert in.dwarfs -o oci:layout:latest
+      Write a container image, with the options of `sinter extract --oci`.
 
 Converts any image that sinter reads to any format that it writes. Names, permissions, owners, \
 times, devices, hard links, holes and extended attributes are kept as far as the new format \

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sinterfs::image::{DAMAGE, InfoRows, InfoValue};
-use sinterfs::ops::Usage;
+use sinterfs::ops::{Usage, container_rows};
 use sinterfs::{Error, Kind, OpenOptions, Result};
 
 use super::digest::is_same;
@@ -84,7 +84,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         opened.dump(&mut std::io::stdout().lock())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let details = opened.info()?;
+    let mut details = opened.info()?;
+    let container = container_rows(&opened)?;
+    details.extend(container.map(|rows| ("container".to_owned(), rows)));
     let is_damaged = details.iter().any(|(name, _)| name == DAMAGE);
     if let Some(report) = &args.report {
         write_report(args, report, &details, &opened.usage()?)?;

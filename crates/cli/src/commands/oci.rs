@@ -28,11 +28,7 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
         xattrs: args.filter.filter()?,
         layout,
         tag,
-        platform: args
-            .archive
-            .platform
-            .clone()
-            .unwrap_or_else(of_this_machine),
+        platform: args.archive.platform.clone(),
         replace: args.force,
     };
     let display = Display::start(args.verbosity.show());
@@ -73,17 +69,4 @@ fn place(output: &Path) -> Result<(PathBuf, Option<String>)> {
         return Err(Error::invalid("the directory of -o DIR:TAG is missing"));
     }
     Ok((path(dir), Some(tag.to_owned())))
-}
-
-/// Returns the platform of this machine, as OCI names it.
-fn of_this_machine() -> String {
-    let architecture = match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        "x86" => "386",
-        "loongarch64" => "loong64",
-        "powerpc64" => "ppc64le",
-        other => other,
-    };
-    format!("linux/{architecture}")
 }

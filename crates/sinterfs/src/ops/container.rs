@@ -1,4 +1,5 @@
-//! Writing an image as a container image: an OCI layout with one layer, an uncompressed tar.
+//! Writing an image as a container image: an OCI layout with one layer, an uncompressed tar, and
+//! the configuration of the container image that it was made of, if it was.
 //!
 //! Enters an image; leaves `oci-layout`, `index.json` and blobs in a directory, which may hold
 //! other images already. Spec: OCI image-spec 1.1, "Image Layout", "Image Index", "Image Manifest",
@@ -9,15 +10,17 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use sinterfs_block::checksum::{sha256, sha256_of};
 use sinterfs_model::{Error, Observer, Result, Setting};
 use sinterfs_ops::{ArchiveOptions, ArchiveReport, Visit, WalkStep, walk};
 use sinterfs_pipeline::source::XattrFilter;
 
+use crate::image::Image;
 use crate::open::open_with;
 use crate::open_options::OpenOptions;
 use crate::ops::archive::{ArchiveRequest, archive};
+use crate::ops::container_config::{CONTAINER_ATTRIBUTE, stored_config};
 use crate::write::new_file::write_new;
 use crate::write::request::Destination;
 
@@ -45,8 +48,9 @@ pub struct ContainerRequest {
     pub layout: PathBuf,
     /// The tag of the container image.
     pub tag: Option<String>,
-    /// Its platform, `os/architecture[/variant]`.
-    pub platform: String,
+    /// Its platform, `os/architecture[/variant]`; `None` means that of the configuration that the
+    /// image was made with, else that of this machine.
+    pub platform: Option<String>,
     /// Replaces an image of this tag.
     pub replace: bool,
 }
@@ -63,10 +67,17 @@ pub struct ContainerReport {
 
 /// Writes a container image. `Unsupported` for names that a layer cannot have.
 pub fn container(request: &ContainerRequest, observer: &dyn Observer) -> Result<ContainerReport> {
-    let platform = platform(&request.platform)?;
+    let asked = request.platform.as_deref().map(platform).transpose()?;
     let layout = OciLayout::of(&request.layout)?;
     let others = layout.others(request)?;
-    no_whiteouts(&request.image, &request.open)?;
+    let opened = open_with(&request.image, &request.open)?;
+    no_whiteouts(&opened)?;
+    let mut config = former_config(&opened, &request.image)?;
+    let platform = match asked {
+        Some(asked) => asked,
+        None => platform_of(&config).map_or_else(|| platform(&of_this_machine()), Ok)?,
+    };
+    drop(opened);
     let failed = |path: &Path, error| Error::io("cannot create the directory", error).path(path);
     std::fs::create_dir_all(&layout.blobs).map_err(|error| failed(&layout.blobs, error))?;
 
@@ -93,9 +104,16 @@ pub fn container(request: &ContainerRequest, observer: &dyn Observer) -> Result<
         "digest": format!("sha256:{digest}"),
         "size": size,
     });
-    let mut config = platform.clone();
-    config["config"] = json!({});
-    config["rootfs"] = json!({ "type": "layers", "diff_ids": [layer["digest"]] });
+    for (name, value) in platform.as_object().into_iter().flatten() {
+        config.insert(name.clone(), value.clone());
+    }
+    if asked_without_variant(request, &platform) {
+        config.remove("variant");
+    }
+    config.entry("config").or_insert_with(|| json!({}));
+    let rootfs = json!({ "type": "layers", "diff_ids": [layer["digest"]] });
+    config.insert("rootfs".to_owned(), rootfs);
+    let config = Value::Object(config);
     let config = layout.add("application/vnd.oci.image.config.v1+json", &config)?;
     let manifest = json!({
         "schemaVersion": 2,
@@ -132,9 +150,48 @@ fn platform(text: &str) -> Result<Value> {
     Err(Error::invalid(what))
 }
 
+/// Returns the configuration of the container image that an image was made of; empty if it was
+/// made of something else.
+fn former_config(opened: &Image, path: &Path) -> Result<Map<String, Value>> {
+    let Some(config) = stored_config(&**opened.raw())? else {
+        return Ok(Map::new());
+    };
+    serde_json::from_slice(&config).map_err(|error| {
+        let what = format!("the root's attribute {CONTAINER_ATTRIBUTE} is no JSON object");
+        Error::corrupt(what).because(error).path(path)
+    })
+}
+
+/// Returns the platform in a configuration.
+fn platform_of(config: &Map<String, Value>) -> Option<Value> {
+    let text = |name: &str| config.get(name).filter(|value| value.is_string());
+    let mut platform = json!({ "os": text("os")?, "architecture": text("architecture")? });
+    if let Some(variant) = text("variant") {
+        platform["variant"] = variant.clone();
+    }
+    Some(platform)
+}
+
+/// Returns whether a platform was asked for that has no variant, as the former one may have had.
+fn asked_without_variant(request: &ContainerRequest, platform: &Value) -> bool {
+    request.platform.is_some() && platform.get("variant").is_none()
+}
+
+/// Returns the platform of this machine, as OCI names it.
+fn of_this_machine() -> String {
+    let architecture = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "x86" => "386",
+        "loongarch64" => "loong64",
+        "powerpc64" => "ppc64le",
+        other => other,
+    };
+    format!("linux/{architecture}")
+}
+
 /// Fails for names that would remove files where the layer is unpacked.
-fn no_whiteouts(image: &Path, open: &OpenOptions) -> Result<()> {
-    let opened = open_with(image, open)?;
+fn no_whiteouts(opened: &Image) -> Result<()> {
     let image = opened.raw();
     walk(&**image, image.info().root, &mut |visit| {
         match visit {

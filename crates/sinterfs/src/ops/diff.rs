@@ -34,6 +34,8 @@ pub fn diff(
             input,
             open,
             edits: Edits::default(),
+            // as images made of one have it
+            keeps_config: true,
             directory: directory::Options {
                 threads: options.threads,
                 ..directory::Options::default()

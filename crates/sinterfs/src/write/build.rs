@@ -8,6 +8,7 @@ use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::{Edits, directory};
 
 use crate::open::open_with;
+use crate::ops::CONTAINER_ATTRIBUTE;
 use crate::registry;
 use crate::write::base::OpenBase;
 use crate::write::filters;
@@ -45,6 +46,7 @@ fn prepare(request: &BuildRequest, observer: &dyn Observer) -> Result<Prepared> 
         input: &request.input,
         open: &request.open,
         edits: edits(request, &directory)?,
+        keeps_config: keeps_config(request),
         directory,
         manifest: request.manifest.clone(),
         scratch: Scratch::new(request.scratch_dir()),
@@ -70,6 +72,16 @@ fn prepare(request: &BuildRequest, observer: &dyn Observer) -> Result<Prepared> 
         base,
         header: header.transpose()?,
     })
+}
+
+/// Returns whether the configuration of a container image is kept: not in composefs images, which
+/// have the digests that others compute of the same files.
+fn keeps_config(request: &BuildRequest) -> bool {
+    let writing = registry::for_output(request.format.as_deref(), request.output_name().as_deref());
+    let is_composefs = writing.is_ok_and(|writing| writing.format.name() == "composefs");
+    !is_composefs
+        && !request.per_file.no_xattrs
+        && request.xattrs.keeps(CONTAINER_ATTRIBUTE.as_bytes())
 }
 
 /// Opens the image whose blocks are taken over.

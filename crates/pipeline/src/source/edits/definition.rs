@@ -75,6 +75,15 @@ impl Definition {
         })
     }
 
+    /// Returns the definition of an extended attribute of the root.
+    pub fn root_attribute(name: &[u8], value: Vec<u8>) -> Self {
+        Self {
+            path: Vec::new(),
+            text: format!("/ x {}", String::from_utf8_lossy(name)),
+            action: Action::Xattr(name.to_vec(), value),
+        }
+    }
+
     /// Parses a file of definitions, one a line: a backslash at the end continues a line, lines
     /// that begin with # are comments.
     pub fn parse_all(file: &[u8]) -> Result<Vec<Self>> {

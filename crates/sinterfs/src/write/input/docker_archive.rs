@@ -21,7 +21,7 @@ use sinterfs_model::{
 use sinterfs_pipeline::source::Archive;
 
 use super::named::Transport;
-use super::oci::{self, Blobs};
+use super::oci::{self, Blobs, FoundImage};
 
 /// The file that names images and their layers.
 const MANIFEST: &str = "manifest.json";
@@ -61,22 +61,22 @@ impl DockerArchive {
         Ok(is_one.then_some(saved))
     }
 
-    /// Returns the layers of the image, or of that for a platform or with a name; the form is
-    /// detected unless it is given.
+    /// Returns the layers and the configuration of the image, or of that for a platform or with a
+    /// name; the form is detected unless it is given.
     pub(super) fn layers(
         &self,
         platform: Option<&str>,
         form: Option<Transport>,
         image: Option<&str>,
-    ) -> Result<Vec<Layer>> {
+    ) -> Result<(Vec<Layer>, Option<Vec<u8>>)> {
         // newer versions of Docker write both; only the layout knows platforms
         let by_layout = match form {
             Some(form) => form == Transport::OciArchive,
             None => self.find(MANIFEST).is_none() || platform.is_some(),
         };
         let has_layout = self.find(oci::INDEX).is_some();
-        let names = if by_layout && has_layout {
-            oci::layers(self, platform, image)?
+        let found = if by_layout && has_layout {
+            oci::image(self, platform, image)?
         } else if form == Some(Transport::OciArchive) {
             let what = "the archive holds no OCI layout; docker-archive: names those of Docker";
             return Err(Error::invalid(what).path(&self.path));
@@ -96,12 +96,13 @@ impl DockerArchive {
                 path: self.shown(name),
             })
         };
-        names.iter().map(layer).collect()
+        let layers = found.layers.iter().map(layer).collect::<Result<_>>()?;
+        Ok((layers, found.config))
     }
 
     /// Finds the layers that the manifest names, and compares them with the configuration's
     /// digests.
-    fn of_manifest(&self, name: Option<&str>) -> Result<Vec<String>> {
+    fn of_manifest(&self, name: Option<&str>) -> Result<FoundImage> {
         let located = |error: Error| error.path(self.shown(MANIFEST));
         let images = oci::parsed(self, MANIFEST, &oci::whole(self, MANIFEST)?)?;
         let image = chosen(&images, name).map_err(located)?;
@@ -148,7 +149,10 @@ impl DockerArchive {
             }
             names.push(name.to_owned());
         }
-        Ok(names)
+        Ok(FoundImage {
+            layers: names,
+            config: Some(bytes),
+        })
     }
 
     /// Compares the decoded bytes of a layer with its digest.

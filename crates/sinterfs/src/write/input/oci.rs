@@ -1,4 +1,5 @@
-//! Image layouts of OCI, as skopeo and buildah make them: the layers of an image, lowest first.
+//! Image layouts of OCI, as skopeo and buildah make them: the layers of an image, lowest first, and
+//! its configuration.
 //!
 //! Enters a directory with `oci-layout` and `index.json`; leaves the names of the layers' archives.
 //! Spec: OCI image-spec 1.1, "Image Layout", "Image Index", "Image Manifest", "Descriptors".
@@ -21,6 +22,12 @@ pub(super) const MARK: &str = "oci-layout";
 
 /// The index file of a layout.
 pub(super) const INDEX: &str = "index.json";
+
+/// The types of configurations: of OCI, and of Docker, which has the same fields.
+const CONFIGS: [&str; 2] = [
+    "application/vnd.oci.image.config.v1+json",
+    "application/vnd.docker.container.image.v1+json",
+];
 
 /// How many indexes may be within each other.
 const DEEPEST: usize = 4;
@@ -60,13 +67,21 @@ pub(super) fn is_layout(dir: &Path) -> bool {
     dir.join(MARK).is_file() && dir.join(INDEX).is_file()
 }
 
-/// Finds the names of the layers of the only image in a layout, or of that with a tag or for a
-/// platform (`os/architecture[/variant]`).
-pub(super) fn layers(
+/// What a manifest names.
+pub(super) struct FoundImage {
+    /// The names of the layers, lowest first.
+    pub(super) layers: Vec<String>,
+    /// The configuration, if it has one of a known type.
+    pub(super) config: Option<Vec<u8>>,
+}
+
+/// Finds the only image in a layout, or that with a tag or for a platform
+/// (`os/architecture[/variant]`).
+pub(super) fn image(
     blobs: &dyn Blobs,
     platform: Option<&str>,
     tag: Option<&str>,
-) -> Result<Vec<String>> {
+) -> Result<FoundImage> {
     let mut document = read(blobs, INDEX, None)?;
     let mut name = INDEX.to_owned();
     let mut is_named = false;
@@ -80,7 +95,13 @@ pub(super) fn layers(
             if let Some(asked) = platform.filter(|_| !is_named) {
                 is_for(blobs, &document, asked).map_err(located)?;
             }
-            return of_manifest(blobs, &document).map_err(located);
+            let found = || {
+                Ok(FoundImage {
+                    layers: of_manifest(blobs, &document)?,
+                    config: config(blobs, &document)?,
+                })
+            };
+            return found().map_err(located);
         }
         // only the outermost index has tags
         let tag = tag.filter(|_| name == INDEX);
@@ -236,6 +257,23 @@ fn of_manifest(blobs: &dyn Blobs, manifest: &Value) -> Result<Vec<String>> {
         names.push(name);
     }
     Ok(names)
+}
+
+/// Returns the configuration that a manifest names; `None` if it is of another kind.
+fn config(blobs: &dyn Blobs, manifest: &Value) -> Result<Option<Vec<u8>>> {
+    let Some(config) = manifest.get("config") else {
+        return Ok(None);
+    };
+    let media = config.get("mediaType").and_then(Value::as_str);
+    if !media.is_some_and(|media| CONFIGS.contains(&media)) {
+        return Ok(None);
+    }
+    let digest = digest(config)?;
+    let name = blob(&digest);
+    let bytes = whole(blobs, &name)?;
+    let compared = digest.compare(&*bytes, "configuration");
+    compared.map_err(|error| error.path(blobs.shown(&name)))?;
+    Ok(Some(bytes))
 }
 
 /// An algorithm and the digest in hexadecimal.

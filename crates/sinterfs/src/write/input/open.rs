@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use sinterfs_model::{Error, Result, Setting};
-use sinterfs_pipeline::source::Directory;
+use sinterfs_model::{Error, Loss, Result, Setting};
 use sinterfs_pipeline::source::merge::{Merge, MergeOptions};
+use sinterfs_pipeline::source::{Definition, Directory};
 
 use super::images::Images;
 use super::kinds::{Input, Layering, ManifestOptions, MergePart};
@@ -14,6 +14,7 @@ use super::request::Request;
 use super::stack::Stack;
 use crate::open::open_cached;
 use crate::open_options::shared_cache;
+use crate::ops::container_config::{CONTAINER_ATTRIBUTE, LONGEST_CONFIG, kept};
 use crate::registry;
 
 /// Opens all that a request names.
@@ -26,10 +27,29 @@ pub(crate) fn open(request: &Request<'_>) -> Result<OpenInput> {
             format!("{root} and {anywhere} are about lists of files (mtree), and no source is one");
         return Err(Error::invalid(what).about(options));
     }
-    Ok(OpenInput {
+    let mut opened = OpenInput {
         edits: request.edits.clone(),
         ..opened
-    })
+    };
+    if let Some(config) = opened.config.take().filter(|_| request.keeps_config) {
+        keep(&mut opened, &config)?;
+    }
+    Ok(opened)
+}
+
+/// Adds the configuration of a container image to the root.
+fn keep(opened: &mut OpenInput, config: &[u8]) -> Result<()> {
+    let config = kept(config)?;
+    if config.len() > LONGEST_CONFIG {
+        opened.images.unrepresented.push(Loss {
+            what: "configuration of a container image, longer than 64 KiB",
+            count: 1,
+        });
+    } else {
+        let attribute = Definition::root_attribute(CONTAINER_ATTRIBUTE.as_bytes(), config);
+        opened.edits.pseudo.push(attribute);
+    }
+    Ok(())
 }
 
 fn open_input(request: &Request<'_>) -> Result<OpenInput> {
@@ -86,6 +106,11 @@ fn merge(
         stack.add(part)?;
     }
     stack.check()?;
+    let config = match parts {
+        // of several, none is that of the whole
+        [part] if part.at.is_empty() => stack.configs.pop(),
+        _ => None,
+    };
     stack.images.make_room(request.threads);
     let how = MergeOptions {
         strict: request.strict,
@@ -97,6 +122,7 @@ fn merge(
         archives: stack.archives,
         whole_archives: stack.whole_archives,
         manifests: stack.manifests,
+        config,
         ..OpenInput::new(tree, stack.images)
     })
 }

@@ -28,6 +28,8 @@ pub(crate) struct OpenInput {
     /// The lists of files among it.
     pub(super) manifests: Vec<Arc<Manifest>>,
     pub(super) edits: Edits,
+    /// The configuration of the one container image that it is.
+    pub(super) config: Option<Vec<u8>>,
 }
 
 /// The source.
@@ -49,6 +51,7 @@ impl OpenInput {
             whole_archives: Vec::new(),
             manifests: Vec::new(),
             edits: Edits::default(),
+            config: None,
         }
     }
 

@@ -26,6 +26,8 @@ pub(crate) struct Request<'a> {
     pub(crate) manifest: ManifestOptions,
     /// Changes of the tree.
     pub(crate) edits: Edits,
+    /// Keeps the configuration of a container image, as an attribute of the root.
+    pub(crate) keeps_config: bool,
     /// Where archives are unpacked.
     pub(crate) scratch: Scratch,
     pub(crate) threads: usize,

@@ -33,6 +33,8 @@ pub(super) struct Stack<'a> {
     /// Archives that are packed as they are.
     pub(super) whole_archives: Vec<NoticingArchive>,
     pub(super) manifests: Vec<Arc<Manifest>>,
+    /// The configurations of container images.
+    pub(super) configs: Vec<Vec<u8>>,
     /// Whether one is an OCI layout.
     has_layout: bool,
     /// Whether one is an archive of an image.
@@ -53,6 +55,7 @@ impl<'a> Stack<'a> {
             archives: Vec::new(),
             whole_archives: Vec::new(),
             manifests: Vec::new(),
+            configs: Vec::new(),
             has_layout: false,
             has_saved: false,
         }
@@ -87,8 +90,8 @@ impl<'a> Stack<'a> {
                 if let Some(layers) = layers.filter(|layers| layers.unpack)
                     && let Some(saved) = DockerArchive::of(&archive, &part.path, &Quiet)?
                 {
-                    let layers = saved.layers(layers.platform.as_deref(), None, None)?;
-                    return self.saved(part, layers);
+                    let found = saved.layers(layers.platform.as_deref(), None, None)?;
+                    return self.saved(part, found);
                 }
                 let archive = NoticingArchive::new(archive);
                 self.whole_archives.push(archive.clone());
@@ -194,7 +197,9 @@ impl<'a> Stack<'a> {
                         the files of one image (dir:)";
             Error::invalid(what).path(dir)
         })?;
-        for name in oci::layers(&*blobs, layers.platform.as_deref(), tag)? {
+        let found = oci::image(&*blobs, layers.platform.as_deref(), tag)?;
+        self.configs.extend(found.config);
+        for name in found.layers {
             let path = blobs.shown(&name);
             let archive = self.request.archive(&path, &Exclude::default())?;
             self.archives.push(Arc::clone(&archive));
@@ -204,10 +209,15 @@ impl<'a> Stack<'a> {
     }
 
     /// Adds the layers of an archive of an image.
-    fn saved(&mut self, part: &MergePart, found: Vec<Layer>) -> Result<()> {
+    fn saved(
+        &mut self,
+        part: &MergePart,
+        (found, config): (Vec<Layer>, Option<Vec<u8>>),
+    ) -> Result<()> {
         self.has_saved = true;
         // it has looked for the platform itself
         self.has_layout = true;
+        self.configs.extend(config);
         for layer in found {
             let path = layer.path.clone();
             let archive = self.request.layer(layer)?;
