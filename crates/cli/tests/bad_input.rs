@@ -54,9 +54,12 @@ fn what_is_no_image_is_refused() {
     fs::write(&text, "not an image at all\n".repeat(100)).unwrap();
     let empty = work.path().join("empty");
     fs::write(&empty, "").unwrap();
+    let zip = work.path().join("zip");
+    fs::write(&zip, b"PK\x03\x04\x14\0").unwrap();
     for verb in ["ls", "info", "check"] {
         fails(&try_run([Path::new(verb), &text]), 4, "text");
-        fails(&try_run([Path::new(verb), &empty]), 4, "empty");
+        fails(&try_run([Path::new(verb), &empty]), 4, "the file is empty");
+        fails(&try_run([Path::new(verb), &zip]), 4, "a zip archive");
         fails(&try_run([verb, "/no/such/file"]), 5, "/no/such/file");
         assert!(matches!(
             try_run([Path::new(verb), work.path()]).status.code(),

@@ -157,10 +157,31 @@ pub fn for_image(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<&'st
             best = (bid, Some(format));
         }
     }
-    best.1.ok_or_else(|| {
-        let names = names(FORMATS.iter().copied());
-        Error::unsupported(format!("not an image of a known format ({names})"))
-    })
+    match best.1 {
+        Some(format) => Ok(format),
+        None => Err(unknown(&**source)?),
+    }
+}
+
+/// The first bytes of files that are taken for images.
+const NO_IMAGES: [(&[u8], &str); 4] = [
+    (b"PK\x03\x04", "a zip archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"Rar!\x1a\x07", "a rar archive"),
+    (b"QFI\xfb", "a disk of QEMU (qcow2)"),
+];
+
+/// Returns the error about bytes of no known format.
+fn unknown(source: &dyn ReadAt) -> Result<Error> {
+    if source.is_empty() {
+        return Ok(Error::unsupported("the file is empty"));
+    }
+    let names = names(FORMATS.iter().copied());
+    let start = source.read(0, source.len().min(8))?;
+    let known = NO_IMAGES.iter().find(|(magic, _)| start.starts_with(magic));
+    let is = known.map_or(String::new(), |(_, is)| format!("{is}, "));
+    let what = format!("{is}not an image of a known format ({names})");
+    Ok(Error::unsupported(what))
 }
 
 /// Makes the image of a composefs-dump(5).
