@@ -14,16 +14,22 @@ pub const USAGE: u8 = 2;
 /// A part of the image is damaged.
 pub const DAMAGED: u8 = 3;
 
+/// Something that was named is missing.
+pub const NOT_FOUND: u8 = 5;
+
+/// An error of the system.
+pub const SYSTEM: u8 = 7;
+
 /// Maps an error's kind to the exit code that `sinter --help` documents.
 pub const fn code(kind: Kind) -> u8 {
     match kind {
         Kind::Invalid => USAGE,
         Kind::Corrupt => DAMAGED,
         Kind::Unsupported => 4,
-        Kind::NotFound => 5,
+        Kind::NotFound => NOT_FOUND,
         Kind::Limit => 6,
         Kind::Cancelled => INTERRUPTED,
-        _ => 7,
+        _ => SYSTEM,
     }
 }
 

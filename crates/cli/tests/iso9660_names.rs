@@ -140,3 +140,28 @@ fn what_is_not_done_is_refused() {
     let text = String::from_utf8_lossy(&help.stdout).into_owned();
     assert!(help.status.success() && text.contains("Not supported"));
 }
+
+#[test]
+fn exit_codes_are_those_of_the_real_tools() {
+    let work = scratch();
+    fs::create_dir(work.path().join("tree")).unwrap();
+    for (name, words, code) in [
+        ("genisoimage", "-o i", 1),
+        ("genisoimage", "-o i missing", 2),
+        ("genisoimage", "-o missing/i tree", 2),
+        ("xorrisofs", "-frobnicate -o i tree", 5),
+        ("xorrisofs", "-o i missing", 5),
+        ("xorrisofs", "-o missing/i tree", 5),
+    ] {
+        let args: Vec<&str> = words.split(' ').collect();
+        let ours = called(work.path(), name, &args);
+        let said = words_of(&ours);
+        assert_eq!(ours.status.code(), Some(code), "{name} {words}: {said}");
+        let mut real = Command::new(name);
+        let Ok(real) = real.current_dir(work.path()).args(&args).output() else {
+            skip(&format!("no {name}"));
+            continue;
+        };
+        assert_eq!(real.status.code(), Some(code), "the real {name} {words}");
+    }
+}

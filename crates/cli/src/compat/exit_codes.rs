@@ -5,7 +5,7 @@
 
 use std::process::ExitCode;
 
-use crate::exit::{BROKEN_PIPE, INTERRUPTED, PARTIAL, USAGE};
+use crate::exit::{BROKEN_PIPE, INTERRUPTED, NOT_FOUND, PARTIAL, SYSTEM, USAGE};
 
 /// The exit codes of a program that was called by this name; ours for none.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +23,12 @@ impl ExitCodes {
             // mkfs.cramfs(8), and mkfs(8) for wrong use
             (Some("mkfs.cramfs"), USAGE) => 16,
             (Some("mkfs.cramfs"), _) => 8,
+            // what genisoimage 1.1.11 and xorrisofs 1.5.4 return: wrong use; a file that is missing
+            // or cannot be written; all else
+            (Some("mkisofs" | "genisoimage"), USAGE) => 1,
+            (Some("mkisofs" | "genisoimage"), NOT_FOUND | SYSTEM) => 2,
+            (Some("mkisofs" | "genisoimage"), _) => 255,
+            (Some("xorrisofs"), _) => 5,
             // mount(8): wrong use, and a mount that failed
             (Some("mount.sinter" | "mount.fuse.sinter" | "mount.dwarfs"), USAGE) => 1,
             (Some("mount.sinter" | "mount.fuse.sinter" | "mount.dwarfs"), _) => 32,
