@@ -11,6 +11,11 @@ pub fn utc(secs: i64) -> String {
     )
 }
 
+/// Shows a time as `YYYY-MM-DD hh:mm:ss`.
+pub fn utc_seconds(secs: i64) -> String {
+    format!("{}:{:02}", utc(secs), secs.rem_euclid(60))
+}
+
 /// Turns days since 1970 into year, month and day: years are counted from March, so that a leap
 /// day ends its year, in eras of 400 years of 146097 days.
 pub fn date(days: i64) -> (i64, i64, i64) {

@@ -84,7 +84,11 @@ fn main() -> ExitCode {
             }
         }
         Invocation::Translated(translated) => match parse(&translated.words) {
-            Ok(cli) => commands::run(cli.command, &translated.words, definitions),
+            Ok(cli) => {
+                translated.print_notes();
+                let code = commands::run(cli.command, &translated.words, definitions)?;
+                Ok(translated.exit_code(code))
+            }
             Err(error) => Err(translated.error(&error)),
         },
         Invocation::Text(text) => text::print(&text).map(|()| ExitCode::SUCCESS),

@@ -40,6 +40,10 @@ pub struct UnsquashfsRows<'a> {
     pub columns: Columns,
     /// Leaves out directories that hold something.
     pub concise: bool,
+    /// Shows the seconds of times.
+    pub seconds: bool,
+    /// How many levels of directories are listed.
+    pub max_depth: usize,
     /// The name of the root.
     pub root: &'a [u8],
 }
@@ -66,7 +70,9 @@ impl UnsquashfsRows<'_> {
         };
         show(&row(image, start, b"")?)?;
         list(image, start, b"", options, &mut |row| {
-            if wanted.holds(&row.path, row.kind == FileType::Directory) {
+            let above = row.path.iter().filter(|&&byte| byte == b'/').count();
+            let is_dir = row.kind == FileType::Directory;
+            if above < self.max_depth && wanted.holds(&row.path, is_dir) {
                 show(row)
             } else {
                 Ok(WalkStep::Over)
@@ -77,8 +83,8 @@ impl UnsquashfsRows<'_> {
     fn line(&self, row: &Row, owners: &Owners) -> Vec<u8> {
         let mut line = match self.columns {
             Columns::Names => Vec::new(),
-            Columns::Long => attributes(row, &owners.user(row.uid), &owners.group(row.gid)),
-            Columns::Numeric => attributes(row, &row.uid.to_string(), &row.gid.to_string()),
+            Columns::Long => self.attributes(row, &owners.user(row.uid), &owners.group(row.gid)),
+            Columns::Numeric => self.attributes(row, &row.uid.to_string(), &row.gid.to_string()),
         };
         line.extend(self.root);
         if !row.path.is_empty() {
@@ -96,24 +102,29 @@ impl UnsquashfsRows<'_> {
         line.push(b'\n');
         line
     }
-}
 
-/// Formats type, permissions, owners, size and time, with a space behind them.
-fn attributes(row: &Row, user: &str, group: &str) -> Vec<u8> {
-    let owners = format!("{user}/{group}");
-    let size = match row.rdev {
-        Some(rdev) => {
-            let pad = OWNER_OF_DEVICE.saturating_sub(owners.len()).max(2);
-            format!("{:pad$}{:>3},{:>3}", "", rdev.major, rdev.minor)
-        }
-        None => {
-            let width = OWNER_AND_SIZE.saturating_sub(owners.len());
-            format!("{:>width$}", row.size)
-        }
-    };
-    let (letter, mode) = (row.kind.letter(), permissions(row.mode));
-    let time = calendar::utc(row.times.modified.secs);
-    format!("{letter}{mode} {owners}{size} {time} ").into_bytes()
+    /// Formats type, permissions, owners, size and time, with a space behind them.
+    fn attributes(&self, row: &Row, user: &str, group: &str) -> Vec<u8> {
+        let owners = format!("{user}/{group}");
+        let size = match row.rdev {
+            Some(rdev) => {
+                let pad = OWNER_OF_DEVICE.saturating_sub(owners.len()).max(2);
+                format!("{:pad$}{:>3},{:>3}", "", rdev.major, rdev.minor)
+            }
+            None => {
+                let width = OWNER_AND_SIZE.saturating_sub(owners.len());
+                format!("{:>width$}", row.size)
+            }
+        };
+        let (letter, mode) = (row.kind.letter(), permissions(row.mode));
+        let secs = row.times.modified.secs;
+        let time = if self.seconds {
+            calendar::utc_seconds(secs)
+        } else {
+            calendar::utc(secs)
+        };
+        format!("{letter}{mode} {owners}{size} {time} ").into_bytes()
+    }
 }
 
 fn is_empty(image: &dyn Image, row: &Row) -> Result<bool> {

@@ -74,9 +74,21 @@ impl Facts<'_> {
     }
 }
 
+/// What is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum UnsquashfsFacts {
+    /// The whole superblock.
+    Superblock,
+    /// The time of creation, in seconds since 1970.
+    MkfsTime,
+}
+
 /// Returns the lines about an image; `None` if it is not SquashFS 4.
-pub fn lines(image: &Path, rows: &InfoRows) -> Option<String> {
+pub fn lines(asked: UnsquashfsFacts, image: &Path, rows: &InfoRows) -> Option<String> {
     let facts = Facts(rows);
+    if asked == UnsquashfsFacts::MkfsTime && facts.text("format") == "SquashFS" {
+        return Some(format!("{}\n", facts.number("created")));
+    }
     let version = facts.text("version").strip_prefix("4.")?;
     if facts.text("format") != "SquashFS" {
         return None;

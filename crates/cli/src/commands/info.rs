@@ -11,7 +11,8 @@ use sinterfs::{Error, Kind, OpenOptions, Result};
 use super::digest::is_same;
 use crate::args::input::ImageArgs;
 use crate::composefs_lines::{self, ComposefsFacts};
-use crate::{exit, page, text, unsquashfs_superblock};
+use crate::unsquashfs_superblock::{self, UnsquashfsFacts};
+use crate::{exit, page, text};
 
 /// Show format, totals, codecs and history of an image.
 #[derive(Debug, clap::Args)]
@@ -49,9 +50,9 @@ pub struct Args {
     #[arg(long, requires = "report")]
     force: bool,
 
-    /// Print the superblock of a SquashFS image as unsquashfs does.
-    #[arg(long, hide = true)]
-    unsquashfs: bool,
+    /// Print facts about a SquashFS image as unsquashfs does.
+    #[arg(long, hide = true, value_enum, value_name = "FACTS")]
+    unsquashfs: Option<UnsquashfsFacts>,
 
     /// Print facts about composefs images as composefs-info does.
     #[arg(long, hide = true, value_enum, value_name = "FACTS")]
@@ -90,10 +91,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let is_damaged = details.iter().any(|(name, _)| name == DAMAGE);
     if let Some(report) = &args.report {
         write_report(args, report, &details, &opened.usage()?)?;
-    } else if let (true, Some(lines)) = (
-        args.unsquashfs,
-        unsquashfs_superblock::lines(&args.image.image, &details),
-    ) {
+    } else if let Some(lines) = args
+        .unsquashfs
+        .and_then(|facts| unsquashfs_superblock::lines(facts, &args.image.image, &details))
+    {
         text::print(&lines)?;
     } else if args.json {
         text::print(&format!("{:#}\n", json(&InfoValue::Map(details))))?;

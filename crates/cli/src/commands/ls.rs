@@ -88,6 +88,14 @@ pub struct Args {
     #[arg(long, hide = true, requires = "unsquashfs")]
     concise: bool,
 
+    /// With --unsquashfs, show the seconds of times.
+    #[arg(long, hide = true, requires = "unsquashfs")]
+    full_precision: bool,
+
+    /// With --unsquashfs, list this many levels of directories.
+    #[arg(long, hide = true, requires = "unsquashfs")]
+    max_depth: Option<usize>,
+
     /// With --unsquashfs, the name of the root.
     #[arg(
         long,
@@ -115,6 +123,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let listing = UnsquashfsRows {
             columns,
             concise: args.concise,
+            seconds: args.full_precision,
+            max_depth: args.max_depth.unwrap_or(usize::MAX),
             root: args.root_name.as_bytes(),
         };
         listing.print(image, &args.paths, &mut out)?;

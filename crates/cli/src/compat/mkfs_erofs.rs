@@ -7,19 +7,19 @@ use std::path::Path;
 use sinterfs::{Error, Result};
 
 use super::parsed::{Parsed, with_value};
-use super::table::Meaning::{Already, Combined, Refused, Same};
+use super::table::Meaning::{Already, Combined, Noted, Refused, Same};
 use super::table::{Rule, Style, Tool, rule};
 use super::values;
 
 pub(super) const TOOL: Tool = Tool {
     name: "mkfs.erofs",
-    usage: "[OPTIONS] IMAGE DIR",
+    usage: "[OPTIONS] IMAGE DIR|TAR",
     about: "\
-Packs a directory into an EROFS image, as `sinter build -f erofs` does, for the oldest Linux that
-supports the requested features. Without -z nothing is compressed, without -C physical clusters have
-4 KiB. The time of creation is recorded only if -T or SOURCE_DATE_EPOCH is given, and the UUID is
-derived from the content, so equal trees give equal images. Each line shows the equivalent option of
-`sinter build`.",
+Packs a directory or a tar archive into an EROFS image, as `sinter build -f erofs` does, for the
+oldest Linux that supports the requested features. Without -z nothing is compressed, without -C
+physical clusters have 4 KiB. The time of creation is recorded only if -T or SOURCE_DATE_EPOCH is
+given, and the UUID is derived from the content, so equal trees give equal images. Each line shows
+the equivalent option of `sinter build`.",
     style: Style::Getopt,
     help: &["-h", "-help"],
     version: &["-V"],
@@ -28,19 +28,23 @@ derived from the content, so equal trees give equal images. Each line shows the 
 };
 
 const NO_OTHER: &str = "the smaller layout is always chosen";
+const ONCE: &str = "equal files are always stored once";
 
 const RULES: &[Rule] = &[
     rule(
         &["-z"],
         "CODEC[,level=N]",
-        Combined("--compression CODEC[:level=N]"),
+        Combined("--compression CODEC[:level=N]; levels 100 to 109 of lzma are 1 to 9"),
     ),
     rule(&["-C"], "BYTES", Combined("--block-size")),
     rule(&["-b"], "4096", Combined("the only supported block size")),
     rule(
         &["-E"],
         "X,..",
-        Combined("--extended: dedupe, fragments, all-fragments, ztailpacking"),
+        Combined(
+            "--extended: dedupe, fragments, all-fragments, ztailpacking; without an effect: \
+             nosbcrc, force-inode-compact, force-inode-extended, force-chunk-indexes, fragdedupe=X",
+        ),
     ),
     rule(&["-L"], "NAME", Same("--label")),
     rule(&["-U"], "UUID", Same("--uuid")),
@@ -56,7 +60,23 @@ const RULES: &[Rule] = &[
     ),
     rule(&["--all-time"], "", Already("unless --mkfs-time")),
     rule(&["--preserve-mtime"], "", Already("unless -T")),
-    rule(&["-x"], "-1", Combined("--no-xattrs")),
+    rule(
+        &["-x"],
+        "N",
+        Combined("-1: --no-xattrs; others have no effect: the smaller layout is always chosen"),
+    ),
+    rule(
+        &["--ignore-mtime"],
+        "",
+        Combined("--set-time, to -T or the current time"),
+    ),
+    rule(&["--exclude-regex"], "REGEX", Combined("--exclude-regex")),
+    rule(&["--offset"], "N", Combined("--header-size")),
+    rule(
+        &["--tar"],
+        "[=f]",
+        Combined("the source is an archive, or without one standard input"),
+    ),
     rule(&["-d"], "0..9", Combined("0 and 1: --quiet")),
     rule(&["--quiet"], "", Same("--quiet")),
     rule(&["--all-root"], "", Same("--all-root")),
@@ -78,24 +98,9 @@ const RULES: &[Rule] = &[
     rule(&["--xattr-prefix"], "NAME", Combined("--xattr-prefix")),
     rule(&["--workers"], "N", Same("--jobs")),
     rule(
-        &["--exclude-regex"],
-        "X",
-        Refused("--exclude-path takes a path, `sinter build --exclude` a glob"),
-    ),
-    rule(
-        &["--ignore-mtime"],
-        "",
-        Refused("-T SECONDS sets the time of all files"),
-    ),
-    rule(
-        &["--offset"],
+        &["--async-queue-limit"],
         "N",
-        Refused("`sinter build --header FILE` prepends a file to the image"),
-    ),
-    rule(
-        &["--tar"],
-        "X",
-        Refused("`sinter build -f erofs TAR -o IMAGE`"),
+        Noted("--workers sets the number of threads"),
     ),
     rule(
         &["--hard-dereference"],
@@ -174,8 +179,8 @@ const RULES: &[Rule] = &[
 ];
 
 fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
-    let [image, source] = parsed.two_operands("the image and the directory are missing")?;
-    let layout = Layout::new(&parsed)?;
+    let [image, source] = operands(&mut parsed)?;
+    let layout = Layout::new(&mut parsed)?;
     parsed.push(
         "--target-kernel",
         format!("{}.{}", layout.least.0, layout.least.1),
@@ -202,26 +207,45 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     }
     times(&mut parsed)?;
     simple_options(&mut parsed)?;
-    let source_path = Path::new(&source);
-    let excluded: Vec<OsString> = parsed
-        .values("--exclude-path")
-        .map(OsString::from)
-        .collect();
-    for path in excluded {
-        let relative = if path.as_bytes().starts_with(b"/") {
-            values::relative_to(source_path, &path)?
-        } else {
-            path.as_bytes().to_vec()
-        };
-        parsed.push(
-            "--exclude",
-            values::os_string(values::literal_pattern(&relative)),
-        );
-    }
+    excludes(&mut parsed, Path::new(&source))?;
     let mut words: Vec<OsString> = vec!["build".into(), "--format=erofs".into(), "--force".into()];
     words.append(&mut parsed.translated);
     words.extend([with_value("--output", &image), "--".into(), source]);
     Ok(words)
+}
+
+/// Returns the image and the source.
+fn operands(parsed: &mut Parsed) -> Result<[OsString; 2]> {
+    let Some(kind) = parsed.text("--tar")? else {
+        return parsed.two_operands("the image and the directory are missing");
+    };
+    if !matches!(kind, "" | "f") {
+        let what = format!("--tar={kind}: an image holds all data (--tar=f)");
+        return Err(Error::unsupported(what));
+    }
+    if let [image] = &*parsed.operands {
+        return Ok([image.clone(), "-".into()]);
+    }
+    parsed.two_operands("the image is missing")
+}
+
+/// Translates what is left out.
+fn excludes(parsed: &mut Parsed, source: &Path) -> Result<()> {
+    let values = |name| parsed.values(name).map(OsString::from).collect::<Vec<_>>();
+    let (paths, expressions) = (values("--exclude-path"), values("--exclude-regex"));
+    for path in paths {
+        let relative = if path.as_bytes().starts_with(b"/") {
+            values::relative_to(source, &path)?
+        } else {
+            path.as_bytes().to_vec()
+        };
+        let pattern = values::literal_pattern(&relative);
+        parsed.push("--exclude", values::os_string(pattern));
+    }
+    for expression in expressions {
+        parsed.push("--exclude-regex", expression);
+    }
+    Ok(())
 }
 
 /// The options that decide about the layout.
@@ -234,7 +258,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(parsed: &Parsed) -> Result<Self> {
+    fn new(parsed: &mut Parsed) -> Result<Self> {
         if parsed.text("-b")?.is_some_and(|size| size != "4096") {
             let what = "-b: only blocks of 4096 bytes are supported; -C sets the cluster size";
             return Err(Error::unsupported(what));
@@ -255,14 +279,26 @@ impl Layout {
             .map(|list| list.to_string_lossy().into_owned());
         let words: Vec<String> = words.collect();
         let words = || words.iter().flat_map(|list| list.split(','));
+        let mut notes = Vec::new();
         for word in words() {
             match word {
                 "dedupe" | "fragments" | "all-fragments" => layout.needs((6, 1)),
                 "ztailpacking" => layout.needs((5, 17)),
+                "nosbcrc" => notes.push(format!(
+                    "mkfs.erofs -E {word} has no effect here: the checksum is always there"
+                )),
+                "force-inode-compact" | "force-inode-extended" | "force-chunk-indexes" => {
+                    notes.push(format!(
+                        "mkfs.erofs -E {word} has no effect here: {NO_OTHER}"
+                    ));
+                }
+                _ if word.starts_with("fragdedupe=") => {
+                    notes.push(format!("mkfs.erofs -E {word} has no effect here: {ONCE}"));
+                }
                 _ => {
                     let what = format!(
-                        "-E {word}: {NO_OTHER}; supported are dedupe, fragments, all-fragments and \
-                         ztailpacking"
+                        "-E {word} is not supported, only dedupe, fragments, all-fragments and \
+                         ztailpacking; Linux 5.4 is the oldest that reads the images"
                     );
                     return Err(Error::unsupported(what));
                 }
@@ -294,6 +330,7 @@ impl Layout {
         if words().any(|enabled| enabled == "dedupe") {
             layout.extended.push("dedupe".to_owned());
         }
+        parsed.notes.append(&mut notes);
         Ok(layout)
     }
 
@@ -321,6 +358,13 @@ fn compression(text: Option<&str>) -> Result<(String, (u32, u32))> {
         }
         level = Some(number);
     }
+    // the extreme presets: the encoder here has no others
+    let plain = level.and_then(|level| level.strip_prefix("10"));
+    let level = match (codec, plain) {
+        ("lzma", Some("0")) => Some("1"),
+        ("lzma", Some(digit)) if digit.len() == 1 => Some(digit),
+        _ => level,
+    };
     let (ours, default, least) = match codec {
         "lz4" => ("lz4", None, (5, 4)),
         "lz4hc" => ("lz4hc", Some("9"), (5, 4)),
@@ -337,7 +381,11 @@ fn compression(text: Option<&str>) -> Result<(String, (u32, u32))> {
 }
 
 fn times(parsed: &mut Parsed) -> Result<()> {
+    let ignores = parsed.is_given("--ignore-mtime");
     let Some(time) = parsed.text("-T")?.map(str::to_owned) else {
+        if ignores {
+            parsed.push("--set-time", "now");
+        }
         return if parsed.is_given("--mkfs-time") {
             Err(Error::invalid("--mkfs-time needs -T"))
         } else {
@@ -346,7 +394,7 @@ fn times(parsed: &mut Parsed) -> Result<()> {
     };
     let time = values::time("-T", &time)?;
     parsed.push("--create-timestamp", time);
-    if !parsed.is_given("--mkfs-time") {
+    if ignores || !parsed.is_given("--mkfs-time") {
         parsed.push("--set-time", time);
     }
     Ok(())
@@ -356,9 +404,13 @@ fn times(parsed: &mut Parsed) -> Result<()> {
 fn simple_options(parsed: &mut Parsed) -> Result<()> {
     match parsed.text("-x")? {
         Some(number) if number.starts_with('-') => parsed.translated.push("--no-xattrs".into()),
-        Some(_) => {
-            let what = format!("-x: {NO_OTHER}; -x-1 omits extended attributes");
-            return Err(Error::unsupported(what));
+        Some(number) if number.parse::<u32>().is_ok() => {
+            let note = format!("mkfs.erofs -x has no effect here: {NO_OTHER}");
+            parsed.notes.push(note);
+        }
+        Some(number) => {
+            let what = format!("-x: `{number}` is not a number");
+            return Err(Error::invalid(what));
         }
         None => {}
     }
@@ -367,6 +419,10 @@ fn simple_options(parsed: &mut Parsed) -> Result<()> {
         .is_some_and(|level| level == "0" || level == "1")
     {
         parsed.push_flag("--quiet");
+    }
+    if let Some(size) = parsed.text("--offset")? {
+        let size = values::bytes("--offset", size)?;
+        parsed.push("--header-size", size.to_string());
     }
     let offsets = (parsed.text("--uid-offset")?, parsed.text("--gid-offset")?);
     match offsets {

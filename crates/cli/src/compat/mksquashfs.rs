@@ -1,4 +1,7 @@
-//! The options of mksquashfs 4.7, translated to those of `sinter build -f squashfs`.
+//! mksquashfs 4.7: its command line, translated to that of `sinter build -f squashfs`.
+//!
+//! In: options and operands as they were parsed. Out: words of `sinter`. The table of the options
+//! is in `mksquashfs_options`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -6,10 +9,10 @@ use std::path::Path;
 
 use sinterfs::{Error, Result};
 
+use super::mksquashfs_options::{RULES, SHARED_WITH_SQFSTAR};
 use super::mksquashfs_sources::Sources;
 use super::parsed::{Parsed, with_value};
-use super::table::Meaning::{Already, Combined, CombinedRest, Refused, Same};
-use super::table::{Rule, Style, Tool, rule};
+use super::table::{Style, Tool};
 use super::values;
 
 pub(super) const TOOL: Tool = Tool {
@@ -27,219 +30,6 @@ SOURCE_DATE_EPOCH, so equal trees give equal images. Each line shows the equival
     rules: &[SHARED_WITH_SQFSTAR, RULES],
     translate,
 };
-
-/// The options that sqfstar has, too, with the same meaning.
-pub(super) const SHARED_WITH_SQFSTAR: &[Rule] = &[
-    rule(&["-b"], "SIZE", Combined("--block-size")),
-    rule(&["-comp"], "CODEC", Combined("--compression")),
-    rule(
-        &["-Xcompression-level"],
-        "N",
-        Combined("--compression CODEC:level=N"),
-    ),
-    rule(&["-Xhc"], "", Combined("--compression lz4hc:level=12")),
-    rule(
-        &["-Xbcj"],
-        "FILTER,..",
-        Combined("--compression xz:bcj=FILTER,.."),
-    ),
-    rule(
-        &["-Xdict-size"],
-        "SIZE",
-        Combined("--compression xz:dict=SIZE"),
-    ),
-    rule(&["-noI", "-noInodeCompression"], "", Same("--noI")),
-    rule(&["-noId", "-noIdTableCompression"], "", Same("--noId")),
-    rule(&["-noD", "-noDataCompression"], "", Same("--noD")),
-    rule(&["-noF", "-noFragmentCompression"], "", Same("--noF")),
-    rule(&["-noX", "-noXattrCompression"], "", Same("--noX")),
-    rule(&["-no-sparse"], "", Same("--no-sparse")),
-    rule(&["-no-xattrs"], "", Same("--no-xattrs")),
-    rule(&["-xattrs"], "", Already("unless --no-xattrs")),
-    rule(&["-no-duplicates"], "", Same("--no-duplicates")),
-    rule(&["-nopad"], "", Same("--no-pad")),
-    rule(&["-all-root", "-root-owned"], "", Same("--all-root")),
-    rule(&["-force-uid"], "UID", Combined("--set-owner")),
-    rule(&["-force-gid"], "GID", Combined("--set-group")),
-    rule(&["-root-mode"], "MODE", Same("--root-mode")),
-    rule(&["-root-uid"], "UID", Combined("--root-uid")),
-    rule(&["-root-gid"], "GID", Combined("--root-gid")),
-    rule(&["-root-time"], "TIME", Combined("--root-time")),
-    rule(
-        &["-inode-time", "-all-time"],
-        "TIME",
-        Combined("--set-time"),
-    ),
-    rule(
-        &["-mkfs-time", "-fstime"],
-        "TIME",
-        Combined("--create-timestamp=TIME"),
-    ),
-    rule(&["-ef"], "FILE", Combined("--exclude, for each line")),
-    rule(&["-processors"], "N", Same("--jobs")),
-    rule(&["-mem"], "SIZE", Combined("--memory")),
-    rule(&["-quiet"], "", Same("--quiet")),
-    rule(&["-no-progress"], "", Same("--progress=none")),
-    rule(
-        &["-offset", "-o"],
-        "N",
-        Refused("`sinter build --header FILE` prepends a file to the image"),
-    ),
-    rule(
-        &["-exit-on-error"],
-        "",
-        Refused("`sinter build --strict` fails on errors and losses"),
-    ),
-    rule(
-        &["-info"],
-        "",
-        Refused("`sinter ls -R IMAGE` lists the image"),
-    ),
-    rule(
-        &["-no-hardlinks"],
-        "",
-        Refused("hard links are always preserved"),
-    ),
-    rule(
-        &["-Xwindow-size"],
-        "N",
-        Refused("gzip always has its largest window"),
-    ),
-    rule(
-        &["-Xstrategy"],
-        "X",
-        Refused("gzip has one strategy here; -Xcompression-level sets the effort"),
-    ),
-    rule(&["-Xalgorithm"], "X", Refused("lzo has one algorithm here")),
-];
-
-const RULES: &[Rule] = &[
-    rule(&["-no-compression"], "", Same("--no-compression")),
-    rule(&["-no-exports"], "", Same("--no-exports")),
-    rule(
-        &["-exports"],
-        "",
-        Combined("without it, with -tar: --no-exports"),
-    ),
-    rule(
-        &["-tailends", "-always-use-fragments"],
-        "",
-        Same("--tailends"),
-    ),
-    rule(
-        &["-no-tailends"],
-        "",
-        Combined("without it, with -tar: --tailends"),
-    ),
-    rule(&["-no-fragments"], "", Combined("--no-fragments")),
-    rule(&["-noappend"], "", Combined("--force")),
-    rule(
-        &["-no-recovery"],
-        "",
-        Already("an interrupted build leaves no file"),
-    ),
-    rule(&["-uid-gid-offset"], "N", Same("--id-offset")),
-    rule(&["-force-file-mode"], "MODE", Combined("--chmod FMODE")),
-    rule(&["-force-dir-mode"], "MODE", Combined("--chmod DMODE")),
-    rule(&["-repro"], "", Already("equal trees give equal images")),
-    rule(
-        &["-repro-time"],
-        "TIME",
-        Combined("--create-timestamp=TIME --set-time TIME"),
-    ),
-    rule(&["-sort"], "FILE", Same("--sort")),
-    rule(&["-wildcards"], "", Combined("-e and -ef take globs")),
-    rule(&["-one-file-system"], "", Combined("--one-file-system")),
-    rule(
-        &["-e"],
-        "PATH..",
-        CombinedRest("--exclude, for each argument that follows"),
-    ),
-    rule(
-        &["-one-file-system-x"],
-        "",
-        Refused("-one-file-system leaves mount points as empty directories"),
-    ),
-    rule(
-        &["-regex"],
-        "",
-        Refused("patterns are globs, with -wildcards"),
-    ),
-    rule(
-        &["-keep-as-directory"],
-        "",
-        Combined("merge, which keeps the name of the directory"),
-    ),
-    rule(
-        &["-no-strip", "-tarstyle"],
-        "",
-        Refused("`sinter merge DIR -o IMAGE` keeps the name of the directory"),
-    ),
-    rule(
-        &["-root-becomes"],
-        "NAME",
-        Refused("`sinter merge --at NAME=IMAGE` puts an image below a name"),
-    ),
-    rule(
-        &["-max-depth"],
-        "N",
-        Refused("-e excludes deeper directories"),
-    ),
-    rule(&["-p"], "DEFINITION", Same("--pseudo")),
-    rule(&["-pf"], "FILE", Same("--pseudo-file")),
-    rule(
-        &["-pd", "-pseudo-dir"],
-        "X",
-        Refused("-p 'PATH d MODE UID GID' creates each directory"),
-    ),
-    rule(&["-xattrs-include"], "REGEX", Same("--xattrs-include")),
-    rule(&["-xattrs-exclude"], "REGEX", Same("--xattrs-exclude")),
-    rule(
-        &["-xattrs-add"],
-        "X",
-        Refused("-p 'PATH x NAME=VALUE' adds one to a file"),
-    ),
-    rule(
-        &["-tar"],
-        "",
-        Combined("the source - is an archive, tar or cpio, compressed or not"),
-    ),
-    rule(
-        &["-cpiostyle"],
-        "",
-        Refused("`cpio -o -H newc | sinter build - -o IMAGE`"),
-    ),
-    rule(
-        &["-cpiostyle0"],
-        "",
-        Refused("`cpio -o -0 -H newc | sinter build - -o IMAGE`"),
-    ),
-    rule(
-        &["-mem-percent"],
-        "N",
-        Refused("-mem SIZE limits the memory"),
-    ),
-    rule(
-        &["-throttle"],
-        "N",
-        Refused("-processors N limits the threads; see also nice(1) and ionice(1)"),
-    ),
-    rule(
-        &["-limit"],
-        "N",
-        Refused("-processors N limits the threads; see also nice(1) and ionice(1)"),
-    ),
-    rule(
-        &["-recover"],
-        "NAME",
-        Refused("an interrupted build leaves nothing to recover"),
-    ),
-    rule(
-        &["-recovery-path"],
-        "NAME",
-        Refused("there is no recovery file: an interrupted build leaves no file"),
-    ),
-];
 
 fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     let mut operands = std::mem::take(&mut parsed.operands);
@@ -261,11 +51,8 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     parsed.push("--compression", compression);
     let block_size = values::bytes("-b", parsed.text("-b")?.unwrap_or("128K"))?;
     parsed.push("--block-size", block_size.to_string());
-    if let Some(memory) = parsed.text("-mem")? {
-        let memory = values::bytes("-mem", memory)?;
-        parsed.push("--memory", memory.to_string());
-    }
-    owners(&mut parsed)?;
+    memory(&mut parsed)?;
+    header(&mut parsed)?;
     times(&mut parsed)?;
     modes(&mut parsed)?;
     excludes(&mut parsed, &sources)?;
@@ -292,24 +79,24 @@ fn by_source(parsed: &mut Parsed, sources: &Sources) -> Result<()> {
                 return Err(Error::unsupported(what));
             }
             let is_roots = parsed.translated.iter().any(|word| word == "--all-root");
-            let is_forced = |name| parsed.is_given(name);
-            let has_mode = parsed
-                .translated
-                .iter()
-                .any(|word| word.as_bytes().starts_with(b"--root-mode="));
+            let is_there = |ours: &str| {
+                let start = with_value(ours, "".as_ref());
+                let mut words = parsed.translated.iter();
+                words.any(|word| word.as_bytes().starts_with(start.as_bytes()))
+            };
             let forced = [
-                has_mode || is_forced("-force-dir-mode"),
-                is_forced("-force-uid") || is_roots,
-                is_forced("-force-gid") || is_roots,
+                is_there("--root-mode") || parsed.is_given("-force-dir-mode"),
+                is_there("--root-uid") || is_there("--set-owner") || is_roots,
+                is_there("--root-gid") || is_there("--set-group") || is_roots,
             ];
             let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
             let defaults = [
-                ("-root-mode", "--root-mode", "0777".to_owned()),
-                ("-root-uid", "--root-uid", user.as_raw().to_string()),
-                ("-root-gid", "--root-gid", group.as_raw().to_string()),
+                ("--root-mode", "0777".to_owned()),
+                ("--root-uid", user.as_raw().to_string()),
+                ("--root-gid", group.as_raw().to_string()),
             ];
-            for ((theirs, ours, value), forced) in defaults.into_iter().zip(forced) {
-                if !forced && !parsed.is_given(theirs) {
+            for ((ours, value), forced) in defaults.into_iter().zip(forced) {
+                if !forced {
                     parsed.push(ours, value);
                 }
             }
@@ -366,7 +153,12 @@ pub(super) fn compression(parsed: &Parsed) -> Result<String> {
                 text += &format!(":bcj={filters}");
             }
             if let Some(size) = parsed.text("-Xdict-size")? {
-                text += &format!(":dict={}", values::bytes("-Xdict-size", size)?);
+                let block = values::bytes("-b", parsed.text("-b")?.unwrap_or("128K"))?;
+                let size = match size.strip_suffix('%') {
+                    Some(share) => values::share("-Xdict-size", share, block)?,
+                    None => values::bytes("-Xdict-size", size)?,
+                };
+                text += &format!(":dict={size}");
             }
             Ok(text)
         }
@@ -374,17 +166,22 @@ pub(super) fn compression(parsed: &Parsed) -> Result<String> {
     }
 }
 
-pub(super) fn owners(parsed: &mut Parsed) -> Result<()> {
-    for (theirs, ours) in [
-        ("-force-uid", "--set-owner"),
-        ("-force-gid", "--set-group"),
-        ("-root-uid", "--root-uid"),
-        ("-root-gid", "--root-gid"),
-    ] {
-        if let Some(text) = parsed.text(theirs)? {
-            let number = values::id(parsed.typed(theirs), text)?.to_owned();
-            parsed.push(ours, number);
-        }
+/// Translates the bound of memory.
+pub(super) fn memory(parsed: &mut Parsed) -> Result<()> {
+    let bound = match (parsed.text("-mem")?, parsed.text("-mem-percent")?) {
+        (None, None) => return Ok(()),
+        (Some(memory), _) => values::bytes("-mem", memory)?,
+        (None, Some(share)) => values::share("-mem-percent", share, values::all_memory()?)?,
+    };
+    parsed.push("--memory", bound.to_string());
+    Ok(())
+}
+
+/// Translates the room before the image.
+pub(super) fn header(parsed: &mut Parsed) -> Result<()> {
+    if let Some(size) = parsed.text("-offset")? {
+        let size = values::bytes(parsed.typed("-offset"), size)?;
+        parsed.push("--header-size", size.to_string());
     }
     Ok(())
 }

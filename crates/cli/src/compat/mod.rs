@@ -14,6 +14,7 @@ mod mkfs_cramfs;
 mod mkfs_erofs;
 mod mkisofs;
 mod mksquashfs;
+mod mksquashfs_options;
 mod mksquashfs_sources;
 mod mounts;
 mod parse;
@@ -26,10 +27,12 @@ mod squashfs_ng;
 mod table;
 #[cfg(test)]
 mod tests;
+mod unsquashfs;
 mod values;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use sinterfs::{Error, Result};
@@ -38,6 +41,8 @@ pub use exit_codes::ExitCodes;
 use parse::Request;
 use parsed::Typed;
 use table::Tool;
+
+use crate::messages;
 
 /// The request of a command line.
 #[derive(Debug)]
@@ -58,6 +63,7 @@ pub struct Translated {
     /// The name of the other program.
     name: &'static str,
     typed: Vec<Typed>,
+    notes: Vec<String>,
 }
 
 const TOOLS: [&Tool; 28] = [
@@ -71,7 +77,7 @@ const TOOLS: [&Tool; 28] = [
     &mkisofs::GENISOIMAGE,
     &mkisofs::XORRISOFS,
     &mkdwarfs::TOOL,
-    &readers::UNSQUASHFS,
+    &unsquashfs::TOOL,
     &readers::SQFSCAT,
     &readers::SQFS2TAR,
     &readers::DWARFSEXTRACT,
@@ -125,18 +131,50 @@ pub fn invocation(mut args: Vec<OsString>) -> Result<Invocation> {
         }
     };
     let typed = std::mem::take(&mut parsed.typed);
+    let notes = std::mem::take(&mut parsed.notes);
     let mut words = vec![OsString::from("sinter")];
     words.extend((tool.translate)(parsed)?);
-    Ok(Invocation::Translated(Translated { words, name, typed }))
+    Ok(Invocation::Translated(Translated {
+        words,
+        name,
+        typed,
+        notes,
+    }))
 }
 
 impl Translated {
+    /// Prints what is to be told about options, unless only errors are to be.
+    pub fn print_notes(&self) {
+        if !self.words.iter().any(|word| word == "--quiet") {
+            for note in &self.notes {
+                messages::line(format_args!("sinter: {note}"));
+            }
+        }
+    }
+
+    /// Returns the exit code of a run without an error that ends it: 0, whatever failed, where
+    /// `-no-exit-code` asks for that.
+    pub fn exit_code(&self, ours: ExitCode) -> ExitCode {
+        let asks = |typed: &Typed| ["-no-exit", "-no-exit-code"].contains(&typed.spelling);
+        if self.typed.iter().any(asks) {
+            ExitCode::SUCCESS
+        } else {
+            ours
+        }
+    }
+
     /// Returns an error of the parser of `sinter` in the words of the other program: options are
     /// called as they were typed, and the usage of `sinter` is left out.
     pub fn error(&self, error: &clap::Error) -> Error {
         let rendered = error.render().to_string();
         let first = rendered.lines().next().unwrap_or_default();
         let mut message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+        if let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg)
+            && message.ends_with(':')
+        {
+            // the other lines name what is missing
+            message = format!("{message} {}", missing.join(", "));
+        }
         for kind in [ContextKind::InvalidArg, ContextKind::PriorArg] {
             if let Some(ContextValue::String(ours)) = error.get(kind)
                 && let Some(typed) = self.typed_as(ours)

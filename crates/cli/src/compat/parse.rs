@@ -116,6 +116,11 @@ fn apply(
                 .for_each(|value| parsed.record(name, spelling, value));
             return Ok(());
         }
+        Meaning::Noted(why) => {
+            let note = format!("{} {spelling} has no effect here: {why}", tool.name);
+            parsed.notes.push(note);
+            ""
+        }
         Meaning::Same(becomes) | Meaning::Combined(becomes) | Meaning::Already(becomes) => becomes,
     };
     parsed.typed.push(Typed { spelling, becomes });
@@ -161,6 +166,7 @@ mod tests {
         rule(&["--maybe"], "[=X]", Meaning::Combined("")),
         rule(&["-e"], "PATH..", Meaning::CombinedRest("")),
         rule(&["-no"], "", Meaning::Refused("use something else")),
+        rule(&["-fast"], "N", Meaning::Noted("it is as fast as it is")),
     ];
 
     fn parsed_options(style: Style, words: &[&str]) -> Result<Parsed> {
@@ -219,6 +225,15 @@ mod tests {
         let parsed = parsed_options(Style::Words, &["in", "out", "-q", "-e", "-b", "x"]).unwrap();
         assert!(parsed.values("-e").eq(["-b", "x"]));
         assert_eq!((parsed.translated.len(), parsed.operands.len()), (1, 2));
+    }
+
+    #[test]
+    fn what_has_no_effect_is_told() {
+        let parsed = parsed_options(Style::Words, &["-fast", "-h", "x"]).unwrap();
+        let note = "tool -fast has no effect here: it is as fast as it is";
+        assert_eq!(parsed.notes, [note]);
+        assert_eq!((parsed.translated.len(), parsed.operands.len()), (0, 1));
+        assert!(parsed_options(Style::Words, &["-fast"]).is_err());
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub(super) struct Parsed {
     pub(super) operands: Vec<OsString>,
     /// Every option that was given.
     pub(super) typed: Vec<Typed>,
+    /// What is to be told about options that have no effect.
+    pub(super) notes: Vec<String>,
 }
 
 /// An option that was given, with its value.

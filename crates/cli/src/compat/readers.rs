@@ -1,124 +1,13 @@
-//! The options of programs that read images (unsquashfs, sqfs2tar, dwarfsextract), translated to
-//! those of `sinter extract`, `ls`, `cat` and `info`.
+//! The options of programs that read images (sqfscat, sqfs2tar, dwarfsextract), translated to those
+//! of `sinter extract` and `cat`.
 
 use std::ffi::OsString;
-use std::path::Path;
 
 use sinterfs::{Error, Result};
 
 use super::parsed::{Parsed, with_value};
 use super::table::Meaning::{Already, Combined, Refused, Same};
 use super::table::{Rule, Style, Tool, rule};
-use super::values;
-
-pub(super) const UNSQUASHFS: Tool = Tool {
-    name: "unsquashfs",
-    usage: "[OPTIONS] IMAGE [PATH..]",
-    about: "\
-Unpacks or lists an image of any format, as `sinter extract`, `ls`, `cat` and `info` do. Paths may
-be globs. Each line shows the equivalent command or option of `sinter`.",
-    style: Style::WordsFirst,
-    help: &["-h", "-help", "-?"],
-    version: &["-v", "-version"],
-    rules: &[UNSQUASHFS_RULES],
-    translate: unsquashfs,
-};
-
-const UNSQUASHFS_RULES: &[Rule] = &[
-    rule(
-        &["-d", "-dest"],
-        "DIR",
-        Combined("extract --output (squashfs-root)"),
-    ),
-    rule(&["-f", "-force"], "", Combined("extract --force")),
-    rule(
-        &["-l", "-ls"],
-        "",
-        Combined("ls -R, in the form of unsquashfs"),
-    ),
-    rule(
-        &["-ll", "-lls"],
-        "",
-        Combined("ls -lR, in the form of unsquashfs, with times in UTC"),
-    ),
-    rule(
-        &["-lln", "-llnumeric"],
-        "",
-        Combined("the same with numeric owners"),
-    ),
-    rule(
-        &["-lc"],
-        "",
-        Combined("as -l, without directories that hold something"),
-    ),
-    rule(
-        &["-llc"],
-        "",
-        Combined("as -ll, without directories that hold something"),
-    ),
-    rule(&["-UTC"], "", Already("times are shown in UTC")),
-    rule(
-        &["-s", "-stat"],
-        "",
-        Combined("info, in the form of unsquashfs, with the time in UTC"),
-    ),
-    rule(&["-cat"], "", Combined("cat")),
-    rule(&["-o", "-offset"], "BYTES", Same("--offset")),
-    rule(&["-p", "-processors"], "N", Combined("--jobs")),
-    rule(
-        &["-n", "-no-progress", "-q", "-quiet"],
-        "",
-        Combined("--quiet"),
-    ),
-    rule(&["-strict-errors"], "", Combined("extract --stop-on-error")),
-    rule(
-        &["-x", "-xattrs"],
-        "",
-        Already("extended attributes are restored as permitted"),
-    ),
-    rule(&["-no-xattrs"], "", Combined("extract --no-xattrs")),
-    rule(
-        &["-xattrs-include"],
-        "REGEX",
-        Combined("extract --xattrs-include"),
-    ),
-    rule(
-        &["-xattrs-exclude"],
-        "REGEX",
-        Combined("extract --xattrs-exclude"),
-    ),
-    rule(
-        &["-e", "-ef"],
-        "FILE",
-        Combined("its lines are further paths"),
-    ),
-    rule(
-        &["-i"],
-        "",
-        Refused("extraction lists no names; -l lists without extracting"),
-    ),
-    rule(
-        &["-li"],
-        "",
-        Refused("extraction lists no names; -ll lists without extracting"),
-    ),
-    rule(
-        &["-pf"],
-        "FILE",
-        Refused("`sinter convert` writes another image without unpacking"),
-    ),
-    rule(&["-r", "-regex"], "", Refused("paths may be globs")),
-    rule(
-        &["-da"],
-        "N",
-        Refused("`sinter extract --cache-size SIZE` limits the cache of decoded blocks"),
-    ),
-    rule(
-        &["-fr"],
-        "N",
-        Refused("`sinter extract --cache-size SIZE` limits the cache, fragments included"),
-    ),
-];
 
 pub(super) const SQFSCAT: Tool = Tool {
     name: "sqfscat",
@@ -270,73 +159,6 @@ const DWARFSEXTRACT_RULES: &[Rule] = &[
         Refused("pipe the archive to zstd or xz"),
     ),
 ];
-
-fn unsquashfs(mut parsed: Parsed) -> Result<Vec<OsString>> {
-    let mut operands = std::mem::take(&mut parsed.operands).into_iter();
-    let image = operands.next();
-    let image = image.ok_or_else(|| Error::invalid("the image is missing"))?;
-    let mut paths: Vec<OsString> = operands.collect();
-    for file in parsed.values("-e") {
-        let lines = values::lines_of(Path::new(file))?;
-        paths.extend(lines.into_iter().map(values::os_string));
-    }
-    let asked = ["-l", "-ll", "-lln", "-lc", "-llc", "-s", "-cat"]
-        .into_iter()
-        .filter(|option| parsed.is_given(option));
-    let asked: Vec<&str> = asked.collect();
-    let (verb, flags): (&str, &[&str]) = match asked[..] {
-        [] => ("extract", &[]),
-        ["-l"] => ("ls", &["--unsquashfs=names"]),
-        ["-ll"] => ("ls", &["--unsquashfs=long"]),
-        ["-lln"] => ("ls", &["--unsquashfs=numeric"]),
-        ["-lc"] => ("ls", &["--unsquashfs=names", "--concise"]),
-        ["-llc"] => ("ls", &["--unsquashfs=long", "--concise"]),
-        ["-s"] => ("info", &["--unsquashfs"]),
-        ["-cat"] => ("cat", &[]),
-        _ => {
-            let what = "-l, -ll, -lln, -lc, -llc, -s and -cat exclude each other";
-            return Err(Error::invalid(what));
-        }
-    };
-    let mut words: Vec<OsString> = vec![verb.into()];
-    words.extend(flags.iter().map(OsString::from));
-    words.append(&mut parsed.translated);
-    if let ("extract" | "cat", Some(threads)) = (verb, parsed.text("-p")?) {
-        words.push(with_value("--jobs", threads.as_ref()));
-    }
-    if verb == "extract" {
-        let dir = parsed
-            .values("-d")
-            .last()
-            .unwrap_or("squashfs-root".as_ref());
-        words.push(with_value("--output", dir));
-        for (theirs, ours) in [
-            ("-f", "--force"),
-            ("-n", "--quiet"),
-            ("-strict-errors", "--stop-on-error"),
-            ("-no-xattrs", "--no-xattrs"),
-        ] {
-            words.extend(parsed.is_given(theirs).then(|| ours.into()));
-        }
-        for (theirs, ours) in [
-            ("-xattrs-include", "--xattrs-include"),
-            ("-xattrs-exclude", "--xattrs-exclude"),
-        ] {
-            let last = parsed.values(theirs).last();
-            words.extend(last.map(|regex| with_value(ours, regex)));
-        }
-        // unsquashfs takes paths as globs that start at the root
-        words.extend(paths.iter().map(|path| with_value("--glob", path)));
-        words.extend(["--".into(), image]);
-        return Ok(words);
-    }
-    if let ("ls", Some(dir)) = (verb, parsed.values("-d").last()) {
-        words.push(with_value("--root-name", dir));
-    }
-    words.extend(["--".into(), image]);
-    words.extend(paths);
-    Ok(words)
-}
 
 /// Translates sqfscat: the files of an image, one after the other.
 fn sqfscat(mut parsed: Parsed) -> Result<Vec<OsString>> {

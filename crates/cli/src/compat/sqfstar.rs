@@ -7,7 +7,8 @@ use std::path::Path;
 
 use sinterfs::{Error, Result};
 
-use super::mksquashfs::{SHARED_WITH_SQFSTAR, compression, defaults_of_archives, owners, times};
+use super::mksquashfs::{compression, defaults_of_archives, header, memory, times};
+use super::mksquashfs_options::SHARED_WITH_SQFSTAR;
 use super::mksquashfs_sources::glob;
 use super::parsed::{Parsed, with_value};
 use super::table::Meaning::{Already, Combined, Refused, Same};
@@ -45,16 +46,6 @@ const RULES: &[Rule] = &[
         Refused("equal archives always give equal images"),
     ),
     rule(&["-regex"], "", Refused("patterns are globs")),
-    rule(
-        &["-progress"],
-        "",
-        Refused("progress is shown where standard error is a terminal"),
-    ),
-    rule(
-        &["-throttle", "-limit"],
-        "N",
-        Refused("-processors N limits the threads; see also nice(1) and ionice(1)"),
-    ),
 ];
 
 fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
@@ -65,15 +56,12 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     parsed.push("--compression", compression);
     let block_size = values::bytes("-b", parsed.text("-b")?.unwrap_or("128K"))?;
     parsed.push("--block-size", block_size.to_string());
-    if let Some(memory) = parsed.text("-mem")? {
-        let memory = values::bytes("-mem", memory)?;
-        parsed.push("--memory", memory.to_string());
-    }
+    memory(&mut parsed)?;
+    header(&mut parsed)?;
     if parsed.is_given("-no-fragments") {
         parsed.push_flag("--no-fragments");
     }
     defaults_of_archives(&mut parsed);
-    owners(&mut parsed)?;
     times(&mut parsed)?;
     let mut paths: Vec<Vec<u8>> = operands.map(|path| path.as_bytes().to_vec()).collect();
     for file in parsed.values("-ef") {

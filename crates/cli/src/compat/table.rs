@@ -54,6 +54,8 @@ pub(super) enum Meaning {
     Combined(&'static str),
     /// The same; all arguments behind it are its values.
     CombinedRest(&'static str),
+    /// Nothing: the option tunes speed or messages alone and is taken; a line tells this reason.
+    Noted(&'static str),
     /// Nothing: the option is refused, with this hint. An option in the hint that the program does
     /// not have under this name is shown with the command of ours that has it.
     Refused(&'static str),
@@ -102,29 +104,57 @@ impl Tool {
             "Usage: {name} {}\n\n{}\n\nOptions:\n",
             self.usage, self.about
         );
-        let line = |text: &mut String, rule: &Rule, meaning: &str| {
-            let spellings = rule.spellings.join(", ");
-            let is_optional = rule.value_name.starts_with('[');
-            let gap = if is_optional { "" } else { " " };
-            let option = format!("{spellings}{gap}{}", rule.value_name);
-            // writing to a string cannot fail
-            let _ = writeln!(text, "  {:<34} {meaning}", option.trim_end());
-        };
         for rule in self.all_rules() {
             match rule.meaning {
                 Meaning::Same(becomes)
                 | Meaning::Combined(becomes)
                 | Meaning::CombinedRest(becomes) => line(&mut text, rule, becomes),
                 Meaning::Already(why) => line(&mut text, rule, &format!("default: {why}")),
-                Meaning::Refused(_) => {}
+                Meaning::Noted(_) | Meaning::Refused(_) => {}
             }
         }
-        text += "\nNot supported, and what to use instead:\n";
-        for rule in self.all_rules() {
-            if let Meaning::Refused(hint) = rule.meaning {
-                line(&mut text, rule, hint);
-            }
-        }
+        let noted = |rule: &Rule| match rule.meaning {
+            Meaning::Noted(why) => Some(why),
+            _ => None,
+        };
+        let refused = |rule: &Rule| match rule.meaning {
+            Meaning::Refused(hint) => Some(hint),
+            _ => None,
+        };
+        self.group(&mut text, "Taken, without an effect on the image:", &noted);
+        self.group(
+            &mut text,
+            "Not supported, and what to use instead:",
+            &refused,
+        );
         text
     }
+
+    /// Adds the options of a group to the help, if there are some.
+    fn group(
+        &self,
+        text: &mut String,
+        heading: &str,
+        remark: &dyn Fn(&Rule) -> Option<&'static str>,
+    ) {
+        let mut rules = self.all_rules().filter(|rule| remark(rule).is_some());
+        let Some(first) = rules.next() else {
+            return;
+        };
+        // writing to a string cannot fail
+        let _ = writeln!(text, "\n{heading}");
+        for rule in std::iter::once(first).chain(rules) {
+            line(text, rule, remark(rule).unwrap_or_default());
+        }
+    }
+}
+
+/// Adds the line of an option to the help.
+fn line(text: &mut String, rule: &Rule, meaning: &str) {
+    let spellings = rule.spellings.join(", ");
+    let is_optional = rule.value_name.starts_with('[');
+    let gap = if is_optional { "" } else { " " };
+    let option = format!("{spellings}{gap}{}", rule.value_name);
+    // writing to a string cannot fail
+    let _ = writeln!(text, "  {:<34} {meaning}", option.trim_end());
 }

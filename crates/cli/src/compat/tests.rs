@@ -89,17 +89,12 @@ fn complaints_about_values_name_the_option_that_was_typed() {
 fn hints_are_those_of_the_option() {
     for (line, expected) in [
         (
-            "mksquashfs -throttle 10",
-            "-throttle is not supported: -processors N limits the threads; see also nice(1) \
-             and ionice(1)",
+            "mksquashfs -mem-default",
+            "-mem-default is not supported: `sinter build --help` tells the default of --memory",
         ),
         (
-            "mksquashfs -mem-percent 10",
-            "-mem-percent is not supported: -mem SIZE limits the memory",
-        ),
-        (
-            "unsquashfs -li",
-            "-li is not supported: extraction lists no names; -ll lists without extracting",
+            "unsquashfs -match",
+            "-match is not supported: paths that match nothing are told, and the exit code is 2",
         ),
         (
             "mkfs.erofs --MZ",
@@ -143,6 +138,31 @@ fn hints_are_those_of_the_option() {
         error.what(),
         "--block-size-bits needs the base-2 logarithm of a size"
     );
+}
+
+#[test]
+fn options_without_an_effect_are_told_as_typed() {
+    let mut count = 0;
+    for (tool, rule) in rules() {
+        let Meaning::Noted(why) = rule.meaning else {
+            continue;
+        };
+        for typed in rule.spellings {
+            let value = (!rule.value_name.is_empty()).then(|| OsString::from("1"));
+            let words = std::iter::once(OsString::from(typed))
+                .chain(value)
+                .collect();
+            let Ok(Request::Run(parsed)) = parse::parse(tool, words) else {
+                panic!("{} {typed}", tool.name);
+            };
+            let expected = format!("{} {typed} has no effect here: {why}", tool.name);
+            assert_eq!(parsed.notes, [expected]);
+            assert!(parsed.translated.is_empty() && parsed.operands.is_empty());
+            names_only(&parsed.notes[0], typed, rule);
+            count += 1;
+        }
+    }
+    assert!(count > 10, "{count}");
 }
 
 #[test]

@@ -25,6 +25,27 @@ pub(super) fn bytes(option: &str, text: &str) -> Result<u64> {
     number.checked_mul(1 << shift).ok_or_else(invalid)
 }
 
+/// Returns a share of a size in percent; fails for what is not between 1 and 100.
+pub(super) fn share(option: &str, percent: &str, of: u64) -> Result<u64> {
+    let percent: Option<u64> = percent.parse().ok();
+    let percent = percent.filter(|percent| (1..=100).contains(percent));
+    let percent = percent
+        .ok_or_else(|| Error::invalid(format!("{option}: a share is a number from 1 to 100")))?;
+    // never more than `of`
+    Ok(u64::try_from(u128::from(of) * u128::from(percent) / 100).unwrap_or(of))
+}
+
+/// Returns the bytes of memory of the machine.
+pub(super) fn all_memory() -> Result<u64> {
+    let file = "/proc/meminfo";
+    let text = std::fs::read_to_string(file);
+    let text = text.map_err(|error| Error::io("cannot read", error).path(file))?;
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kilobytes = total.and_then(|total| total.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    let bytes = kilobytes.and_then(|kilobytes| kilobytes.checked_mul(1024));
+    bytes.ok_or_else(|| Error::unsupported("the memory of the machine is not known").path(file))
+}
+
 /// Returns a numeric user or group ID unchanged; fails if it is not a 32-bit number.
 pub(super) fn id<'a>(option: &str, text: &'a str) -> Result<&'a str> {
     let name = || {
@@ -109,6 +130,20 @@ mod tests {
         for wrong in ["", "K", "1x", "-1", "99999999999G", "1.5M"] {
             assert!(bytes("-b", wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn shares() {
+        assert_eq!(share("-Xdict-size", "100", 1 << 20).unwrap(), 1 << 20);
+        assert_eq!(share("-Xdict-size", "75", 1 << 20).unwrap(), 786_432);
+        assert_eq!(
+            share("-mem-percent", "99", u64::MAX).unwrap(),
+            18_262_276_632_972_456_098
+        );
+        for wrong in ["0", "101", "", "x", "-1", "1.5"] {
+            assert!(share("-mem-percent", wrong, 1).is_err(), "{wrong}");
+        }
+        assert!(all_memory().is_ok_and(|bytes| bytes > 1 << 20));
     }
 
     #[test]

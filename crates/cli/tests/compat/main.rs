@@ -2,6 +2,7 @@
 //! real tools' hold, and options that are refused and not ignored.
 
 mod composefs;
+mod lines;
 mod readers;
 mod refusals;
 mod squashfs_ng;
@@ -146,6 +147,8 @@ fn mksquashfs_gives_the_same() {
             "-no-xattrs",
             "-Xbcj",
             "x86",
+            "-Xdict-size",
+            "75%",
         ],
         &[
             "-comp",

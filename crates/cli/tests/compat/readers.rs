@@ -24,7 +24,11 @@ fn listings_are_those_of_unsquashfs() {
     let work = work.path();
     shell(work, LISTED);
     shell(work, "mksquashfs tree image -quiet -no-progress");
-    let calls: [&[&str]; 20] = [
+    let calls: [&[&str]; 24] = [
+        &["-mkfs-time", "image"],
+        &["-fstime", "image"],
+        &["-max", "1", "-l", "image"],
+        &["-max-depth", "2", "-llc", "image", "d"],
         &["-l", "image"],
         &["-ls", "image"],
         &["-ll", "image"],
@@ -60,6 +64,13 @@ fn listings_are_those_of_unsquashfs() {
         assert!(ours.stdout == real.stdout, "{arguments:?}");
         assert_eq!(ours.status.code(), real.status.code(), "{arguments:?}");
     }
+    // unsquashfs 4.7 has these
+    for spelled in ["-full", "-full-precision"] {
+        let output = called(work, "unsquashfs", &[spelled, "-ll", "image", "d/big"]);
+        let listed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line = " 12345678 2020-02-29 23:59:59 squashfs-root/d/big\n";
+        assert!(listed.ends_with(line), "{listed}: {}", words_of(&output));
+    }
     for flags in [
         "-comp xz -Xbcj x86,arm -Xdict-size 8192 -all-root",
         "-comp xz -Xdict-size 8192 -no-xattrs -no-exports",
@@ -91,6 +102,41 @@ fn listings_are_those_of_unsquashfs() {
     shell(
         work,
         "unsquashfs -n -q -ef list -d real image >/dev/null; diff -r some real",
+    );
+    // what is left out, and the levels that are unpacked
+    shell(work, "printf 'f\n' >list");
+    for flags in [
+        "-max-depth 1",
+        "-exclude-file list",
+        "-excf list -user-xattrs -mem 16M",
+        "-no-exit-code -ignore-errors",
+    ] {
+        shell(work, "rm -rf some real");
+        let flags: Vec<&str> = flags.split(' ').collect();
+        let ours = [&["-n", "-d", "some"][..], &flags, &["image"]].concat();
+        call(work, "unsquashfs", &ours);
+        let flags = flags.join(" ").replace(" -mem 16M", "");
+        let compared = format!(
+            "unsquashfs -n -q -d real {flags} image >/dev/null; find some | sed s/some/real/ | \
+             sort >a; find real | sort | diff - a"
+        );
+        shell(work, &compared);
+    }
+    shell(work, "rm -rf some real");
+    let arguments = ["-excludes", "-n", "-d", "some", "image", "d/s*", "f"];
+    call(work, "unsquashfs", &arguments);
+    assert!(work.join("some/d/big").is_file() && !work.join("some/f").exists());
+    assert!(!work.join("some/d/sub").exists() && !work.join("some/d/s").exists());
+    // paths that match nothing are no reason for an exit code if that is asked
+    let arguments = ["-n", "-d", "none", "image", "nothing"];
+    assert_eq!(
+        called(work, "unsquashfs", &arguments).status.code(),
+        Some(2)
+    );
+    let arguments = [&["-no-exit"][..], &arguments].concat();
+    assert_eq!(
+        called(work, "unsquashfs", &arguments).status.code(),
+        Some(0)
     );
     if has("sqfscat") {
         let arguments = ["image", "f", "d/sub/a name"];

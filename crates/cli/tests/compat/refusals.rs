@@ -26,9 +26,15 @@ fn what_is_not_done_is_refused() {
         ("mksquashfs", &["tree", "i", "-frobnicate"], "--help"),
         (
             "mksquashfs",
-            &["tree", "i", "-force-uid", "root"],
-            "not looked up",
+            &["tree", "i", "-force-uid", "no such user"],
+            "'-force-uid': no user is named",
         ),
+        (
+            "mksquashfs",
+            &["tree", "i", "-comp", "xz", "-Xdict-size", "101%"],
+            "1 to 100",
+        ),
+        ("mksquashfs", &["tree", "i", "-action", "print"], "-sort"),
         (
             "mksquashfs",
             &["tree", "i", "-comp", "gzip", "-Xhc"],
@@ -43,10 +49,12 @@ fn what_is_not_done_is_refused() {
         ("mkfs.erofs", &["i", "tree", "-zlz4:zstd"], "one codec"),
         (
             "mkfs.erofs",
-            &["-Eforce-inode-extended", "i", "tree"],
-            "supported are",
+            &["-Elegacy-compress", "i", "tree"],
+            "Linux 5.4 is the oldest",
         ),
         ("mkfs.erofs", &["-b512", "i", "tree"], "4096"),
+        ("mkfs.erofs", &["--tar=i", "i", "tree"], "holds all data"),
+        ("mkfs.erofs", &["-xfew", "i", "tree"], "not a number"),
         (
             "mkfs.erofs",
             &["--uid-offset=1", "i", "tree"],
@@ -60,6 +68,17 @@ fn what_is_not_done_is_refused() {
         ),
         ("mkdwarfs", &["tree", "i"], "-i"),
         ("unsquashfs", &["-pf", "x", "i"], "sinter convert"),
+        ("unsquashfs", &["-cat", "i"], "were not provided: <PATH>..."),
+        (
+            "unsquashfs",
+            &["-mkfs-time", "-s", "i"],
+            "exclude each other",
+        ),
+        (
+            "unsquashfs",
+            &["-l", "-excludes", "i", "a"],
+            "from extraction only",
+        ),
     ] {
         let output = called(work, name, args);
         let said = words_of(&output);

@@ -1,0 +1,330 @@
+//! The options of unsquashfs, translated to those of `sinter extract`, `ls`, `cat` and `info`.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use sinterfs::{Error, Result};
+
+use super::parsed::{Parsed, with_value};
+use super::table::Meaning::{Already, Combined, Noted, Refused, Same};
+use super::table::{Rule, Style, Tool, rule};
+use super::values;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "unsquashfs",
+    usage: "[OPTIONS] IMAGE [PATH..]",
+    about: "\
+Unpacks or lists an image of any format, as `sinter extract`, `ls`, `cat` and `info` do. Paths may
+be globs. Each line shows the equivalent command or option of `sinter`.",
+    style: Style::WordsFirst,
+    help: &["-h", "-help", "-?"],
+    version: &["-v", "-version"],
+    rules: &[RULES],
+    translate,
+};
+
+const RULES: &[Rule] = &[
+    rule(
+        &["-d", "-dest"],
+        "DIR",
+        Combined("extract --output (squashfs-root)"),
+    ),
+    rule(&["-f", "-force"], "", Combined("extract --force")),
+    rule(
+        &["-max", "-max-depth"],
+        "LEVELS",
+        Combined("ls, extract --max-depth"),
+    ),
+    rule(
+        &["-l", "-ls"],
+        "",
+        Combined("ls -R, in the form of unsquashfs"),
+    ),
+    rule(
+        &["-ll", "-lls"],
+        "",
+        Combined("ls -lR, in the form of unsquashfs, with times in UTC"),
+    ),
+    rule(
+        &["-lln", "-llnumeric"],
+        "",
+        Combined("the same with numeric owners"),
+    ),
+    rule(
+        &["-lc"],
+        "",
+        Combined("as -l, without directories that hold something"),
+    ),
+    rule(
+        &["-llc"],
+        "",
+        Combined("as -ll, without directories that hold something"),
+    ),
+    rule(
+        &["-full", "-full-precision"],
+        "",
+        Combined("with -ll, -lln and -llc: seconds"),
+    ),
+    rule(&["-UTC"], "", Already("times are shown in UTC")),
+    rule(
+        &["-mkfs-time", "-fstime"],
+        "",
+        Combined("the time of creation alone, in seconds since 1970"),
+    ),
+    rule(
+        &["-s", "-stat"],
+        "",
+        Combined("info, in the form of unsquashfs, with the time in UTC"),
+    ),
+    rule(&["-cat"], "", Combined("cat")),
+    rule(&["-o", "-offset"], "BYTES", Same("--offset")),
+    rule(&["-p", "-processors"], "N", Combined("--jobs")),
+    rule(
+        &["-n", "-no-progress", "-q", "-quiet"],
+        "",
+        Combined("--quiet"),
+    ),
+    rule(
+        &["-per", "-percentage"],
+        "",
+        Noted("`sinter extract --progress json` tells the share that is done"),
+    ),
+    rule(&["-mem"], "SIZE", Combined("extract, cat --cache-size")),
+    rule(
+        &["-mem-percent"],
+        "N",
+        Combined("extract, cat --cache-size, N percent of all memory"),
+    ),
+    rule(
+        &["-st", "-strict-errors"],
+        "",
+        Combined("extract --stop-on-error"),
+    ),
+    rule(
+        &["-ig", "-ignore-errors"],
+        "",
+        Already("files that cannot be written are told, and the others are restored"),
+    ),
+    rule(
+        &["-no-exit", "-no-exit-code"],
+        "",
+        Combined("exit code 0 unless an error ends it"),
+    ),
+    rule(
+        &["-x", "-xattrs"],
+        "",
+        Already("extended attributes are restored as permitted"),
+    ),
+    rule(&["-no", "-no-xattrs"], "", Combined("extract --no-xattrs")),
+    rule(
+        &["-u", "-user-xattrs"],
+        "",
+        Combined("extract --xattrs-include '^user\\.'"),
+    ),
+    rule(
+        &["-xattrs-include"],
+        "REGEX",
+        Combined("extract --xattrs-include"),
+    ),
+    rule(
+        &["-xattrs-exclude"],
+        "REGEX",
+        Combined("extract --xattrs-exclude"),
+    ),
+    rule(
+        &["-e", "-ef", "-extract-file"],
+        "FILE",
+        Combined("its lines are further paths"),
+    ),
+    rule(
+        &["-excludes"],
+        "",
+        Combined("extract --exclude, for each path"),
+    ),
+    rule(
+        &["-exc", "-excf", "-exclude-file"],
+        "FILE",
+        Combined("extract --exclude, for each line"),
+    ),
+    rule(
+        &["-ex", "-exclude-list"],
+        "PATH.. ;",
+        Refused("-excludes takes the paths behind the image, -exclude-file those of a file"),
+    ),
+    rule(
+        &[
+            "-follow",
+            "-follow-symlinks",
+            "-L",
+            "-missing",
+            "-missing-symlinks",
+        ],
+        "",
+        Refused("`sinter extract IMAGE PATH..` takes symlinks and their targets by name"),
+    ),
+    rule(
+        &["-match"],
+        "",
+        Refused("paths that match nothing are told, and the exit code is 2"),
+    ),
+    rule(
+        &["-no-wild", "-no-wildcards"],
+        "",
+        Refused("`sinter extract IMAGE PATH..` takes paths as they are"),
+    ),
+    rule(
+        &["-all", "-all-time"],
+        "TIME",
+        Refused("`sinter extract --no-times` gives files the current time"),
+    ),
+    rule(&["-i", "-info"], "", Noted("-l lists the names")),
+    rule(
+        &["-li", "-linfo"],
+        "",
+        Noted("-ll lists the names, with attributes"),
+    ),
+    rule(
+        &["-pf"],
+        "FILE",
+        Refused("`sinter convert` writes another image without unpacking"),
+    ),
+    rule(&["-r", "-regex"], "", Refused("paths may be globs")),
+    rule(
+        &["-da", "-data-queue", "-fr", "-frag-queue"],
+        "N",
+        Noted("`sinter extract --cache-size SIZE` limits the cache of decoded blocks"),
+    ),
+];
+
+fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
+    let mut operands = std::mem::take(&mut parsed.operands).into_iter();
+    let image = operands.next();
+    let image = image.ok_or_else(|| Error::invalid("the image is missing"))?;
+    let mut paths: Vec<OsString> = operands.collect();
+    for file in parsed.values("-e") {
+        let lines = values::lines_of(Path::new(file))?;
+        paths.extend(lines.into_iter().map(values::os_string));
+    }
+    let (verb, flags) = action(&parsed)?;
+    let mut words: Vec<OsString> = vec![verb.into()];
+    words.extend(flags.iter().map(OsString::from));
+    words.append(&mut parsed.translated);
+    if let ("extract" | "cat", Some(threads)) = (verb, parsed.text("-p")?) {
+        words.push(with_value("--jobs", threads.as_ref()));
+    }
+    if let ("extract" | "cat", Some(size)) = (verb, cache_size(&parsed)?) {
+        words.push(with_value("--cache-size", size.to_string().as_ref()));
+    }
+    if let ("extract" | "ls", Some(levels)) = (verb, parsed.text("-max")?) {
+        words.push(with_value("--max-depth", levels.as_ref()));
+    }
+    let excluded = excluded(&parsed, &mut paths)?;
+    if verb == "extract" {
+        extraction(&parsed, &mut words);
+        words.extend(excluded.iter().map(|path| with_value("--exclude", path)));
+        // unsquashfs takes paths as globs that start at the root
+        words.extend(paths.iter().map(|path| with_value("--glob", path)));
+        words.extend(["--".into(), image]);
+        return Ok(words);
+    }
+    if !excluded.is_empty() {
+        let what = "paths are excluded from extraction only, not from listings";
+        return Err(Error::unsupported(what));
+    }
+    if verb == "ls" {
+        let dir = parsed.values("-d").last();
+        words.extend(dir.map(|dir| with_value("--root-name", dir)));
+        if parsed.is_given("-full") {
+            words.push("--full-precision".into());
+        }
+    }
+    words.extend(["--".into(), image]);
+    words.extend(paths);
+    Ok(words)
+}
+
+/// Returns the command of ours that does what is asked for, with its flags.
+fn action(parsed: &Parsed) -> Result<(&'static str, &'static [&'static str])> {
+    let asked = [
+        "-l",
+        "-ll",
+        "-lln",
+        "-lc",
+        "-llc",
+        "-s",
+        "-mkfs-time",
+        "-cat",
+    ]
+    .into_iter()
+    .filter(|option| parsed.is_given(option));
+    let asked: Vec<&str> = asked.collect();
+    Ok(match asked[..] {
+        [] => ("extract", &[]),
+        ["-l"] => ("ls", &["--unsquashfs=names"]),
+        ["-ll"] => ("ls", &["--unsquashfs=long"]),
+        ["-lln"] => ("ls", &["--unsquashfs=numeric"]),
+        ["-lc"] => ("ls", &["--unsquashfs=names", "--concise"]),
+        ["-llc"] => ("ls", &["--unsquashfs=long", "--concise"]),
+        ["-s"] => ("info", &["--unsquashfs=superblock"]),
+        ["-mkfs-time"] => ("info", &["--unsquashfs=mkfs-time"]),
+        ["-cat"] => ("cat", &[]),
+        _ => {
+            let what = "-l, -ll, -lln, -lc, -llc, -s, -mkfs-time and -cat exclude each other";
+            return Err(Error::invalid(what));
+        }
+    })
+}
+
+/// Returns the size of the cache, if one is asked for.
+fn cache_size(parsed: &Parsed) -> Result<Option<u64>> {
+    let size = match (parsed.text("-mem")?, parsed.text("-mem-percent")?) {
+        (None, None) => None,
+        (Some(size), _) => Some(values::bytes("-mem", size)?),
+        (None, Some(share)) => Some(values::share("-mem-percent", share, values::all_memory()?)?),
+    };
+    Ok(size)
+}
+
+/// Returns the patterns of what is left out, which start at the root; takes the paths among them.
+fn excluded(parsed: &Parsed, paths: &mut Vec<OsString>) -> Result<Vec<OsString>> {
+    let mut excluded = if parsed.is_given("-excludes") {
+        std::mem::take(paths)
+    } else {
+        Vec::new()
+    };
+    for file in parsed.values("-exc") {
+        let lines = values::lines_of(Path::new(file))?;
+        excluded.extend(lines.into_iter().map(values::os_string));
+    }
+    for path in &mut excluded {
+        let mut rooted = OsString::from("/");
+        rooted.push(&*path);
+        *path = rooted;
+    }
+    Ok(excluded)
+}
+
+/// Adds the options of extraction alone.
+fn extraction(parsed: &Parsed, words: &mut Vec<OsString>) {
+    let dir = parsed
+        .values("-d")
+        .last()
+        .unwrap_or("squashfs-root".as_ref());
+    words.push(with_value("--output", dir));
+    for (theirs, ours) in [
+        ("-f", "--force"),
+        ("-n", "--quiet"),
+        ("-st", "--stop-on-error"),
+        ("-no", "--no-xattrs"),
+        ("-u", "--xattrs-include=^user\\."),
+    ] {
+        words.extend(parsed.is_given(theirs).then(|| ours.into()));
+    }
+    for (theirs, ours) in [
+        ("-xattrs-include", "--xattrs-include"),
+        ("-xattrs-exclude", "--xattrs-exclude"),
+    ] {
+        let last = parsed.values(theirs).last();
+        words.extend(last.map(|regex| with_value(ours, regex)));
+    }
+}
