@@ -330,7 +330,7 @@ impl Layout {
         if words().any(|enabled| enabled == "dedupe") {
             layout.extended.push("dedupe".to_owned());
         }
-        parsed.notes.append(&mut notes);
+        parsed.notes.borrow_mut().append(&mut notes);
         Ok(layout)
     }
 
@@ -406,7 +406,7 @@ fn simple_options(parsed: &mut Parsed) -> Result<()> {
         Some(number) if number.starts_with('-') => parsed.translated.push("--no-xattrs".into()),
         Some(number) if number.parse::<u32>().is_ok() => {
             let note = format!("mkfs.erofs -x has no effect here: {NO_OTHER}");
-            parsed.notes.push(note);
+            parsed.notes.borrow_mut().push(note);
         }
         Some(number) => {
             let what = format!("-x: `{number}` is not a number");

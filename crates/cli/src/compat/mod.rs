@@ -33,6 +33,7 @@ mod values;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
+use std::rc::Rc;
 
 use clap::error::{ContextKind, ContextValue};
 use sinterfs::{Error, Result};
@@ -131,9 +132,10 @@ pub fn invocation(mut args: Vec<OsString>) -> Result<Invocation> {
         }
     };
     let typed = std::mem::take(&mut parsed.typed);
-    let notes = std::mem::take(&mut parsed.notes);
+    let notes = Rc::clone(&parsed.notes);
     let mut words = vec![OsString::from("sinter")];
     words.extend((tool.translate)(parsed)?);
+    let notes = notes.take();
     Ok(Invocation::Translated(Translated {
         words,
         name,

@@ -118,7 +118,7 @@ fn apply(
         }
         Meaning::Noted(why) => {
             let note = format!("{} {spelling} has no effect here: {why}", tool.name);
-            parsed.notes.push(note);
+            parsed.notes.borrow_mut().push(note);
             ""
         }
         Meaning::Same(becomes) | Meaning::Combined(becomes) | Meaning::Already(becomes) => becomes,
@@ -231,7 +231,7 @@ mod tests {
     fn what_has_no_effect_is_told() {
         let parsed = parsed_options(Style::Words, &["-fast", "-h", "x"]).unwrap();
         let note = "tool -fast has no effect here: it is as fast as it is";
-        assert_eq!(parsed.notes, [note]);
+        assert_eq!(*parsed.notes.borrow(), [note]);
         assert_eq!((parsed.translated.len(), parsed.operands.len()), (0, 1));
         assert!(parsed_options(Style::Words, &["-fast"]).is_err());
     }

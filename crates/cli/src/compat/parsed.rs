@@ -1,7 +1,9 @@
 //! The options of another program that were given, and those of ours that they become.
 
+use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::rc::Rc;
 
 use sinterfs::{Error, Result};
 
@@ -16,8 +18,9 @@ pub(super) struct Parsed {
     pub(super) operands: Vec<OsString>,
     /// Every option that was given.
     pub(super) typed: Vec<Typed>,
-    /// What is to be told about options that have no effect.
-    pub(super) notes: Vec<String>,
+    /// What is to be told about options that have no effect; shared with who prints it, since the
+    /// translation of options may add some.
+    pub(super) notes: Rc<RefCell<Vec<String>>>,
 }
 
 /// An option that was given, with its value.

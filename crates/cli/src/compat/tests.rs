@@ -156,9 +156,9 @@ fn options_without_an_effect_are_told_as_typed() {
                 panic!("{} {typed}", tool.name);
             };
             let expected = format!("{} {typed} has no effect here: {why}", tool.name);
-            assert_eq!(parsed.notes, [expected]);
+            assert_eq!(*parsed.notes.borrow(), [expected]);
             assert!(parsed.translated.is_empty() && parsed.operands.is_empty());
-            names_only(&parsed.notes[0], typed, rule);
+            names_only(&parsed.notes.borrow()[0], typed, rule);
             count += 1;
         }
     }

@@ -116,6 +116,12 @@ fn what_has_no_effect_is_told_once() {
         1,
         "{said}"
     );
+    let words = ["-x3", "-Enosbcrc", "image", "tree"];
+    let said = words_of(&called(work, "mkfs.erofs", &words));
+    for option in ["-x", "-E nosbcrc"] {
+        let told = format!("mkfs.erofs {option} has no effect here");
+        assert_eq!(said.matches(&told).count(), 1, "{said}");
+    }
     let words = ["tree", "image", "-noappend", "-info", "-quiet"];
     let quiet = called(work, "mksquashfs", &words);
     assert!(

@@ -62,7 +62,7 @@ pub(crate) fn kept(config: &[u8]) -> Result<Vec<u8>> {
 pub(crate) fn stored_config(image: &dyn sinterfs_model::Image) -> Result<Option<Vec<u8>>> {
     let mut xattrs = image.xattrs(image.info().root)?.into_iter();
     let found = xattrs.find(|(name, _)| **name == *CONTAINER_ATTRIBUTE.as_bytes());
-    Ok(found.map(|(_, value)| value.into()))
+    Ok(found.map(|(_, value)| value))
 }
 
 /// Returns what the configuration of the container image tells that an image was made of: platform,
