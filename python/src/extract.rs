@@ -16,8 +16,8 @@ type Counts = (u64, u64, u64, u64, u64, u64, u64, u64, u64, u64);
 
 /// Restores an image, or paths of it, in a directory; returns counts and warnings.
 #[pyfunction]
-#[pyo3(signature = (image, target, *, paths, globs, strip, threads, owner, permissions, times,
-    xattrs, sparse, overwrite, continue_on_error, salvage, progress))]
+#[pyo3(signature = (image, target, *, paths, globs, exclude, max_depth, strip, threads, owner,
+    permissions, times, xattrs, sparse, overwrite, continue_on_error, salvage, progress))]
 #[allow(
     clippy::too_many_arguments,
     reason = "they are named where they are given"
@@ -28,6 +28,8 @@ pub fn extract(
     target: PathBuf,
     paths: Vec<PathBuf>,
     globs: Vec<String>,
+    exclude: Vec<String>,
+    max_depth: Option<usize>,
     strip: usize,
     threads: usize,
     owner: Option<bool>,
@@ -44,6 +46,8 @@ pub fn extract(
     let options = ExtractOptions {
         paths,
         globs,
+        exclude,
+        max_depth,
         strip,
         threads,
         owner: owner.unwrap_or(defaults.owner),

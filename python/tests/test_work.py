@@ -25,6 +25,11 @@ def test_extracted_trees_equal_the_source(image, tree, tmp_path):
     some = image.extract(tmp_path / "some", ["/sub/deep"], globs=["*.txt"], strip=0)
     assert some.files + some.links == 3
     assert sorted(os.listdir(tmp_path / "some")) == ["again.txt", "hello.txt", "sub"]
+    image.extract(tmp_path / "without", exclude=["*.txt", "sub/deep"])
+    assert "hello.txt" not in os.listdir(tmp_path / "without")
+    assert (tmp_path / "without/sub").exists() and not (tmp_path / "without/sub/deep").exists()
+    image.extract(tmp_path / "flat", max_depth=1)
+    assert (tmp_path / "flat/hello.txt").exists() and os.listdir(tmp_path / "flat/sub") == []
     with pytest.raises(OSError):
         image.extract(tmp_path / "some")
     kept = image.extract(tmp_path / "some", overwrite="keep")

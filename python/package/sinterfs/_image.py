@@ -360,6 +360,8 @@ class Image:
         paths: Iterable[StrPath] = (),
         *,
         globs: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        max_depth: int | None = None,
         strip: int = 0,
         threads: int = 0,
         owner: bool | None = None,
@@ -374,17 +376,21 @@ class Image:
     ) -> ExtractReport:
         """Restore everything, or paths and what matches globs, in a directory.
 
-        Nothing is written outside ``target``, whatever names and symlinks the image has. Owners are
-        restored for root, unless ``owner`` says otherwise. With ``continue_on_error``, entries that
-        cannot be restored are counted and in the report's warnings; without, the first is raised.
-        With ``salvage``, files of which parts cannot be read are restored with zeros in their place
-        and counted.
+        What matches a pattern of ``exclude`` is left out with everything below it: a pattern of
+        names at any depth, or, with a slash, of whole paths. So is what has more than ``max_depth``
+        components. Nothing is written outside ``target``, whatever names and symlinks the image
+        has. Owners are restored for root, unless ``owner`` says otherwise. With
+        ``continue_on_error``, entries that cannot be restored are counted and in the report's
+        warnings; without, the first is raised. With ``salvage``, files of which parts cannot be
+        read are restored with zeros in their place and counted.
         """
         counts, warnings = _sinterfs.extract(
             self._raw,
             os.fspath(target),
             paths=[path.strip("/") for path in _strings(paths)],
             globs=_strings(globs),
+            exclude=_strings(exclude),
+            max_depth=max_depth,
             strip=strip,
             threads=threads,
             owner=owner,

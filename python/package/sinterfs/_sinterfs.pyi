@@ -78,6 +78,8 @@ def extract(
     *,
     paths: list[str],
     globs: list[str],
+    exclude: list[str],
+    max_depth: int | None,
     strip: int,
     threads: int,
     owner: bool | None,
