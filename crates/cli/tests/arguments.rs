@@ -18,6 +18,7 @@ fn place() -> tempfile::TempDir {
     fs::create_dir_all(work.path().join("d/sub")).unwrap();
     fs::write(work.path().join("d/f"), "content").unwrap();
     fs::write(work.path().join("file"), "").unwrap();
+    fs::write(work.path().join("text"), "neither an image nor empty").unwrap();
     called(work.path(), &["build", "-q", "-l1", "d", "-o", "i"]);
     work
 }
@@ -92,7 +93,8 @@ fn each_says_what_is_wrong() {
         (&["ls", "--", "i", "-x"], 5, "-x"),
         (&["cat", "i", "sub"], 2, "sub"),
         (&["info", "nope"], 5, "nope"),
-        (&["info", "file"], 4, "known format"),
+        (&["info", "file"], 4, "the file is empty"),
+        (&["info", "text"], 4, "known format"),
         (&["info", "i", "--report", "i", "--force"], 2, "replace"),
         (&["check", "i", "--digest", "00"], 2, "64 hexadecimal"),
         (&["digest", "i", "-o", "i", "--force"], 2, "replace"),
