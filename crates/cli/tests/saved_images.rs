@@ -570,3 +570,44 @@ fn what_is_no_image_or_damaged_is_refused() {
         );
     }
 }
+
+#[test]
+fn writers_of_one_layout_leave_all_their_images() {
+    const WRITERS: usize = 8;
+    let work = scratch();
+    let work = work.path();
+    let image = |number: usize| format!("{number}.dwarfs");
+    for number in 0..WRITERS {
+        shell(work, &format!("mkdir {number}; echo {number} >{number}/f"));
+        let tree = work.join(number.to_string());
+        support::build("dwarfs", &tree, &work.join(image(number)), &["-l1"]);
+    }
+    let start = |number: usize| {
+        let mut extract = sinter();
+        extract.current_dir(work).args(["extract", "-q", "--oci"]);
+        extract.args([image(number), "-o".to_owned(), format!("one:{number}")]);
+        extract.spawn().unwrap()
+    };
+    let writers: Vec<_> = (0..WRITERS).map(start).collect();
+    for mut writer in writers {
+        assert!(writer.wait().unwrap().success());
+    }
+    for number in 0..WRITERS {
+        let out = format!("out{number}");
+        let built = try_build(work, &[&format!("oci:one:{number}")], &[]);
+        assert!(built.status.success(), "{}", words_of(&built));
+        fs::rename(work.join("x.dwarfs"), work.join(&out)).unwrap();
+        let mut cat = sinter();
+        let cat = cat.current_dir(work).args(["cat", &out, "f"]);
+        assert_eq!(
+            cat.output().unwrap().stdout,
+            format!("{number}\n").into_bytes()
+        );
+    }
+    let names = fs::read_dir(work.join("one/blobs/sha256")).unwrap();
+    let hidden = names.filter(|name| {
+        let name = name.as_ref().unwrap().file_name();
+        name.as_encoded_bytes().starts_with(b".")
+    });
+    assert_eq!(hidden.count(), 0);
+}

@@ -9,7 +9,9 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::fs::{FlockOperation, flock};
 use serde_json::{Map, Value, json};
 use sinterfs_block::checksum::{sha256, sha256_of};
 use sinterfs_model::{Error, Observer, Result, Setting};
@@ -69,7 +71,7 @@ pub struct ContainerReport {
 pub fn container(request: &ContainerRequest, observer: &dyn Observer) -> Result<ContainerReport> {
     let asked = request.platform.as_deref().map(platform).transpose()?;
     let layout = OciLayout::of(&request.layout)?;
-    let others = layout.others(request)?;
+    layout.others(request)?;
     let opened = open_with(&request.image, &request.open)?;
     no_whiteouts(&opened)?;
     let mut config = former_config(&opened, &request.image)?;
@@ -81,7 +83,7 @@ pub fn container(request: &ContainerRequest, observer: &dyn Observer) -> Result<
     let failed = |path: &Path, error| Error::io("cannot create the directory", error).path(path);
     std::fs::create_dir_all(&layout.blobs).map_err(|error| failed(&layout.blobs, error))?;
 
-    let unnamed = layout.blobs.join(".layer");
+    let unnamed = layout.unnamed();
     let report = archive(
         &ArchiveRequest {
             image: request.image.clone(),
@@ -95,10 +97,10 @@ pub fn container(request: &ContainerRequest, observer: &dyn Observer) -> Result<
         },
         observer,
     )?;
-    let (digest, size) = digest_of(&unnamed)?;
-    let named = layout.blobs.join(&digest);
-    std::fs::rename(&unnamed, &named)
-        .map_err(|error| Error::io("cannot name the layer", error).path(&named))?;
+    let (digest, size) = layout.name_layer(&unnamed).inspect_err(|_| {
+        // of no use to anybody
+        let _ = std::fs::remove_file(&unnamed);
+    })?;
     let layer = json!({
         "mediaType": "application/vnd.oci.image.layer.v1.tar",
         "digest": format!("sha256:{digest}"),
@@ -127,7 +129,7 @@ pub fn container(request: &ContainerRequest, observer: &dyn Observer) -> Result<
         image["annotations"] = json!({ TAG: tag });
     }
     let digest = image["digest"].as_str().unwrap_or_default().to_owned();
-    layout.name(others, image)?;
+    layout.name(request, image)?;
     Ok(ContainerReport {
         archive: report,
         digest,
@@ -240,6 +242,23 @@ impl<'a> OciLayout<'a> {
         Ok(layout)
     }
 
+    /// Returns a path for a layer in progress that no other writer of this layout uses.
+    fn unnamed(&self) -> PathBuf {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".layer-{}-{number}", std::process::id());
+        self.blobs.join(name)
+    }
+
+    /// Renames a layer to its digest; returns the digest and the length.
+    fn name_layer(&self, unnamed: &Path) -> Result<(String, u64)> {
+        let (digest, size) = digest_of(unnamed)?;
+        let named = self.blobs.join(&digest);
+        std::fs::rename(unnamed, &named)
+            .map_err(|error| Error::io("cannot name the layer", error).path(&named))?;
+        Ok((digest, size))
+    }
+
     /// Returns the images of the layout that stay beside the new one.
     fn others(&self, request: &ContainerRequest) -> Result<Vec<Value>> {
         if !self.index.exists() {
@@ -282,8 +301,13 @@ impl<'a> OciLayout<'a> {
         }))
     }
 
-    /// Names the images of the layout.
-    fn name(&self, mut images: Vec<Value>, image: Value) -> Result<()> {
+    /// Names an image beside those that the layout has by now: another process may have added one
+    /// meanwhile. The directory is locked so that none does from here on.
+    fn name(&self, request: &ContainerRequest, image: Value) -> Result<()> {
+        let failed = |error: std::io::Error| Error::io("cannot lock", error).path(self.dir);
+        let lock = File::open(self.dir).map_err(failed)?;
+        flock(&lock, FlockOperation::LockExclusive).map_err(|errno| failed(errno.into()))?;
+        let mut images = self.others(request)?;
         images.push(image);
         let mark = json!({ "imageLayoutVersion": "1.0.0" });
         write_new(&self.mark, true, mark.to_string().as_bytes())?;
