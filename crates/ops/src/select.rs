@@ -59,11 +59,10 @@ impl Selection {
         let mut literals: Vec<_> = paths.map(|path| literal(path, false)).collect();
         let mut patterns = Vec::new();
         for (position, text) in (literals.len()..).zip(globs) {
-            let glob = compile(text)?;
             let clean = clean(text);
             // an empty glob matches no path, unlike the empty path
             if clean.is_empty() || clean.contains(SPECIAL) {
-                patterns.push((glob, AtomicBool::new(false)));
+                patterns.push((compile(text)?, AtomicBool::new(false)));
             } else {
                 literals.push(literal((position, clean.into()), true));
             }
