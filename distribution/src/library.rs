@@ -40,8 +40,8 @@ pub fn build(profile: &str) -> Result<PathBuf, String> {
 
 /// Returns the directory of libraries below `/usr/lib`, as the compiler has it.
 pub fn multiarch() -> Result<String, String> {
-    let told = run::output(Command::new("cc").arg("-print-multiarch"))?;
-    Ok(told.trim().to_owned())
+    let output = run::output(Command::new("cc").arg("-print-multiarch"))?;
+    Ok(output.trim().to_owned())
 }
 
 /// Makes both packages of the libraries in a directory.
@@ -114,14 +114,14 @@ fn stripped(from: &Path, how: &str, to: &Path) -> Outcome {
 fn needed(library: &Path) -> Result<String, String> {
     let mut readelf = Command::new("readelf");
     readelf.args(["--version-info", "--dynamic", "--wide"]);
-    let told = run::output(readelf.arg(library))?;
-    let versions = told.split("GLIBC_2.").skip(1).filter_map(|rest| {
+    let output = run::output(readelf.arg(library))?;
+    let versions = output.split("GLIBC_2.").skip(1).filter_map(|rest| {
         let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
         digits.parse::<u32>().ok()
     });
     let newest = versions.max();
     let newest = newest.ok_or_else(|| format!("{} needs no libc", library.display()))?;
-    let unwinder = if told.contains("libgcc_s.so.1") {
+    let unwinder = if output.contains("libgcc_s.so.1") {
         ", libgcc-s1 (>= 4.2)"
     } else {
         ""

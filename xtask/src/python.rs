@@ -200,7 +200,7 @@ pub fn proof(wheel: &Path, dir: &Path) -> Outcome {
     let image = empty.join("docs.dwarfs");
     let mut python = program(&empty, "python");
     python.args(["-c", SCRIPT]).arg(run::root().join("docs"));
-    let told = run::output(python.arg(&image))?;
-    println!("== the wheel in an empty environment: {}", told.trim());
+    let output = run::output(python.arg(&image))?;
+    println!("== the wheel in an empty environment: {}", output.trim());
     fs::remove_dir_all(&empty).map_err(|e| format!("{}: {e}", empty.display()))
 }

@@ -16,7 +16,7 @@ use crate::{exit, messages, text};
 
 /// Ends the display, does the last work, which returns the bytes of parity that it wrote, and prints
 /// the report; returns the exit code and the elapsed time.
-pub fn tell(
+pub fn print(
     report: &BuildReport,
     verbosity: VerbosityArgs,
     verbose: bool,

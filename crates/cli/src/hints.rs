@@ -61,7 +61,7 @@ fn unknown_flag(error: &clap::Error) -> Option<String> {
         "--no-progress" => "`--progress none` shows none",
         "--dereference" => "symlinks are packed as they are; name their targets as sources",
         "--files-from" => "a list of files is taken as a manifest: see --manifest-root",
-        "--dry-run" => "`sinter build ... -o - > /dev/null` writes nothing, and tells the sizes",
+        "--dry-run" => "`sinter build ... -o - > /dev/null` writes nothing, and shows the sizes",
         "--append" => "an image is built once: --base takes over the blocks of an older one",
         "--threads" | "--num-threads" | "--processors" => "-j N sets the number of threads",
         _ => return None,

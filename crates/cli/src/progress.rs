@@ -218,14 +218,14 @@ impl Progress {
             ProgressForm::Bar => DRAW,
             _ => DRAW * 2,
         };
-        let mut told = Instant::now();
+        let mut printed = Instant::now();
         while !self.done.load(Ordering::Relaxed) {
             std::thread::park_timeout(pause);
             if self.done.load(Ordering::Relaxed) {
                 return;
             }
             if self.asked.swap(false, Ordering::Relaxed) {
-                self.tell(&match self.form {
+                self.print_line(&match self.form {
                     ProgressForm::Json => self.moment().json(),
                     _ => format!("sinter: {}", self.moment().line(WIDE, false)),
                 });
@@ -239,12 +239,12 @@ impl Progress {
                         bar.tick();
                     }
                 }
-                ProgressForm::Plain if told.elapsed() >= PLAIN => {
-                    told = Instant::now();
+                ProgressForm::Plain if printed.elapsed() >= PLAIN => {
+                    printed = Instant::now();
                     messages::line(self.moment().line(WIDE, false));
                 }
-                ProgressForm::Json if told.elapsed() >= JSON => {
-                    told = Instant::now();
+                ProgressForm::Json if printed.elapsed() >= JSON => {
+                    printed = Instant::now();
                     messages::line(self.moment().json());
                 }
                 ProgressForm::Plain | ProgressForm::Json => {}
@@ -253,7 +253,7 @@ impl Progress {
     }
 
     /// Prints a line above what is drawn.
-    fn tell(&self, line: &str) {
+    fn print_line(&self, line: &str) {
         match &*self.bar.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(bar) => bar.suspend(|| messages::line(line)),
             None => messages::line(line),
@@ -385,7 +385,7 @@ impl Observer for Progress {
                 let line = json!({"message_type": "warning", "message": message});
                 messages::line(line);
             }
-            _ => self.tell(&format!("sinter: warning: {message}")),
+            _ => self.print_line(&format!("sinter: warning: {message}")),
         }
     }
 

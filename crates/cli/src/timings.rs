@@ -80,7 +80,7 @@ impl Stopwatch {
             // the step before it reports nothing, and began when the last stage ended
             let ended = self.rows.iter().take(ORDER).map(|row| get(&row.last));
             let ended = ended.max().unwrap_or(0);
-            self.tell(ORDER, now);
+            self.record(ORDER, now);
             self.rows[ORDER].first.store(ended, Ordering::Relaxed);
         }
         self.rows[index].first.fetch_min(now, Ordering::Relaxed);
@@ -89,11 +89,11 @@ impl Stopwatch {
     /// Notes that a stage has done something.
     pub fn advances(&self, stage: Stage) {
         if let Some(index) = row(stage) {
-            self.tell(index, self.now());
+            self.record(index, self.now());
         }
     }
 
-    fn tell(&self, index: usize, now: u64) {
+    fn record(&self, index: usize, now: u64) {
         let row = &self.rows[index];
         row.first.fetch_min(now, Ordering::Relaxed);
         row.last.fetch_max(now, Ordering::Relaxed);
@@ -109,7 +109,7 @@ impl Stopwatch {
         let has = |index: usize| get(&self.rows[index].last) > 0;
         if has(FINISH) {
             let finished = get(&self.rows[FINISH].last);
-            self.tell(SYNC, now);
+            self.record(SYNC, now);
             self.rows[SYNC].first.store(finished, Ordering::Relaxed);
         }
         let segmenting = get(&self.rows[SEGMENT].first);

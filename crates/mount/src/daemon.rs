@@ -24,12 +24,12 @@ pub fn start(command: &mut Command) -> Result<()> {
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     let child = command.spawn();
     let mut child = child.map_err(|error| Error::io("cannot start in the background", error))?;
-    let mut told = Vec::new();
+    let mut report = Vec::new();
     if let Some(pipe) = child.stdout.take() {
-        let read = pipe.take(LONGEST).read_to_end(&mut told);
+        let read = pipe.take(LONGEST).read_to_end(&mut report);
         read.map_err(|error| Error::io("cannot read the result from the background", error))?;
     }
-    match told.split_first() {
+    match report.split_first() {
         Some((&READY, _)) => Ok(()),
         Some((&FAILED, [kind, message @ ..])) => {
             let mut message = String::from_utf8_lossy(message).into_owned();

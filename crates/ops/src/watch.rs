@@ -233,14 +233,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_to_a_quarter() {
+    fn times_are_measured_to_a_quarter() {
         for nanos in [0, 1, 4, 5, 7, 8, 9, 1000, 1_000_000, 123_456_789, u64::MAX] {
             let mut times = vec![0; 64 * STEPS as usize];
             times[bucket(nanos)] = 1;
-            let told = u64::try_from(percentile(&times, 1).as_nanos()).unwrap();
+            let measured = u64::try_from(percentile(&times, 1).as_nanos()).unwrap();
             assert!(
-                told >= nanos && told / 5 * 4 <= nanos.max(STEPS),
-                "{nanos}: {told}"
+                measured >= nanos && measured / 5 * 4 <= nanos.max(STEPS),
+                "{nanos}: {measured}"
             );
         }
         let mut times = vec![0; 64 * STEPS as usize];

@@ -155,7 +155,7 @@ impl State {
         self.ended = status == Status::StreamEnd;
         let count = self.decoder.total_out() - written;
         if !self.ended && count == 0 && self.decoder.total_in() == read {
-            return Err(bad("more or less content than the index tells"));
+            return Err(bad("more or less content than the index states"));
         }
         Ok(usize::try_from(count).unwrap_or(usize::MAX))
     }

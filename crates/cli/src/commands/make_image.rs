@@ -93,7 +93,7 @@ impl MakeImageArgs {
                 Ok(None)
             }
         };
-        let (code, timings) = build_report::tell(&report, verbosity, verbose, display, protect)?;
+        let (code, timings) = build_report::print(&report, verbosity, verbose, display, protect)?;
         reporting.map_or(Ok(()), |reporting| reporting.write(&timings))?;
         Ok(code)
     }

@@ -236,8 +236,8 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
         None => opened.iter().map(|image| Arc::clone(image.raw())).collect(),
     };
     let names: Vec<_> = args.images().map(fsname).collect();
-    let tells = args.foreground && settings.image.salvage;
-    let damage = args.damage.start(tells, &mut images, &names)?;
+    let prints = args.foreground && settings.image.salvage;
+    let damage = args.damage.start(prints, &mut images, &names)?;
     let mut mounted = match (images.as_slice(), is_stack) {
         ([image], false) => {
             let image = Arc::clone(image);

@@ -154,7 +154,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
     };
     if let Some(built) = &report.rebuilt {
-        let (code, _) = build_report::tell(built, verbosity, verbose, display, finish)?;
+        let (code, _) = build_report::print(built, verbosity, verbose, display, finish)?;
         return Ok(code);
     }
     let timings = display.observer().timings();

@@ -79,7 +79,7 @@ pub(super) const SHARED_WITH_SQFSTAR: &[Rule] = &[
     rule(
         &["-percentage"],
         "",
-        Noted("`sinter build --progress json` tells the share that is done"),
+        Noted("`sinter build --progress json` shows the share that is done"),
     ),
     rule(
         &["-exit-on-error"],
@@ -220,7 +220,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         &["-mem-default"],
         "",
-        Refused("`sinter build --help` tells the default of --memory"),
+        Refused("`sinter build --help` shows the default of --memory"),
     ),
     rule(
         &["-single-reader", "-single-reader-thread", "-overcommit"],

@@ -145,7 +145,7 @@ pub fn invocation(mut args: Vec<OsString>) -> Result<Invocation> {
 }
 
 impl Translated {
-    /// Prints what is to be told about options, unless only errors are to be.
+    /// Prints what is to be said about options, unless only errors are to be.
     pub fn print_notes(&self) {
         if !self.words.iter().any(|word| word == "--quiet") {
             for note in &self.notes {

@@ -18,7 +18,7 @@ pub(super) struct Parsed {
     pub(super) operands: Vec<OsString>,
     /// Every option that was given.
     pub(super) typed: Vec<Typed>,
-    /// What is to be told about options that have no effect; shared with who prints it, since the
+    /// What is to be said about options that have no effect; shared with who prints it, since the
     /// translation of options may add some.
     pub(super) notes: Rc<RefCell<Vec<String>>>,
 }

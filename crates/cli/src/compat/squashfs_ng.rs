@@ -16,7 +16,7 @@ pub(super) const TAR2SQFS: Tool = Tool {
     about: "\
 Packs an archive from standard input, tar or cpio, compressed or not, into a SquashFS image, as
 `sinter build - -f squashfs` does, with the defaults of tar2sqfs: xz in blocks of 128 KiB, tails in
-fragments, no export table. Directories that no member tells of have the time of the first member
+fragments, no export table. Directories without a member have the time of the first member
 below. Each line shows the equivalent option of `sinter build`.",
     style: Style::Getopt,
     help: &["-h"],
@@ -37,7 +37,7 @@ below. Each line shows the equivalent option of `sinter build`.",
         rule(
             &["-d", "--defaults"],
             "X",
-            Refused("directories that no member tells of have mode 755 and owner 0"),
+            Refused("directories without a member have mode 755 and owner 0"),
         ),
         rule(
             &["-s", "--no-skip"],

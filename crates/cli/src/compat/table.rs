@@ -54,7 +54,7 @@ pub(super) enum Meaning {
     Combined(&'static str),
     /// The same; all arguments behind it are its values.
     CombinedRest(&'static str),
-    /// Nothing: the option tunes speed or messages alone and is taken; a line tells this reason.
+    /// Nothing: the option tunes speed or messages alone and is taken; a line states this reason.
     Noted(&'static str),
     /// Nothing: the option is refused, with this hint. An option in the hint that the program does
     /// not have under this name is shown with the command of ours that has it.

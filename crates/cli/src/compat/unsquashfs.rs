@@ -87,7 +87,7 @@ const RULES: &[Rule] = &[
     rule(
         &["-per", "-percentage"],
         "",
-        Noted("`sinter extract --progress json` tells the share that is done"),
+        Noted("`sinter extract --progress json` shows the share that is done"),
     ),
     rule(&["-mem"], "SIZE", Combined("extract, cat --cache-size")),
     rule(
@@ -103,7 +103,7 @@ const RULES: &[Rule] = &[
     rule(
         &["-ig", "-ignore-errors"],
         "",
-        Already("files that cannot be written are told, and the others are restored"),
+        Already("files that cannot be written are reported, and the others are restored"),
     ),
     rule(
         &["-no-exit", "-no-exit-code"],
@@ -165,7 +165,7 @@ const RULES: &[Rule] = &[
     rule(
         &["-match"],
         "",
-        Refused("paths that match nothing are told, and the exit code is 2"),
+        Refused("paths that match nothing are reported, and the exit code is 2"),
     ),
     rule(
         &["-no-wild", "-no-wildcards"],

@@ -51,14 +51,14 @@ pub fn page(name: &[u8], details: &InfoRows, usage: &Usage, timings: Option<&Tim
 }
 
 fn summary(html: &mut Html, details: &InfoRows, usage: &Usage) {
-    let told = |wanted: &str| {
+    let text_of = |wanted: &str| {
         let found = details.iter().find(|(name, _)| name == wanted);
         match found {
             Some((_, sinterfs::image::InfoValue::Text(text))) => text.clone(),
             _ => String::new(),
         }
     };
-    let format = format!("{} {}", told("format"), told("version"));
+    let format = format!("{} {}", text_of("format"), text_of("version"));
     let counts = format!(
         "{}: {} for {} in {} files, {} directories and {} others; {} further names of files.",
         format.trim(),
@@ -128,7 +128,7 @@ fn treemap(html: &mut Html) {
     );
     html.raw("<nav id=\"way\" aria-label=\"Directory shown\"></nav>\n");
     html.raw("<div id=\"treemap\" role=\"group\" aria-label=\"Treemap of bytes in the image by directory\"></div>\n");
-    html.raw("<p id=\"told\" aria-live=\"polite\"></p>\n<ul class=\"key\">");
+    html.raw("<p id=\"shown\" aria-live=\"polite\"></p>\n<ul class=\"key\">");
     html.raw("<li class=\"soft\">Bytes in the image for a byte of the file:</li>");
     let steps = [
         "below 10 %",

@@ -3,7 +3,7 @@
   var root = JSON.parse(document.getElementById('data').textContent).tree;
   var box = document.getElementById('treemap');
   var way = document.getElementById('way');
-  var told = document.getElementById('told');
+  var shown = document.getElementById('shown');
   var path = [root];
   var weight = root.c > 0 ? 'c' : 's';
 
@@ -80,8 +80,8 @@
         item.style.paddingBottom = Math.max(0, height - 18) + 'px';
       }
       item.title = words(node);
-      item.addEventListener('mouseenter', function () { told.textContent = trace(here) + ' ' + words(node); });
-      item.addEventListener('focus', function () { told.textContent = trace(here) + ' ' + words(node); });
+      item.addEventListener('mouseenter', function () { shown.textContent = trace(here) + ' ' + words(node); });
+      item.addEventListener('focus', function () { shown.textContent = trace(here) + ' ' + words(node); });
       into.appendChild(item);
       if (open) { show(into, node.k, here, left + 2, top + 18, width - 4, height - 20); }
     });
@@ -110,7 +110,7 @@
       item.addEventListener('click', function () { go(path.slice(0, index + 1)); });
       way.appendChild(item);
     });
-    told.textContent = words(node);
+    shown.textContent = words(node);
     box.dataset.boxes = String(box.childElementCount);
   }
 

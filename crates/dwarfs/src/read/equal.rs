@@ -123,7 +123,7 @@ impl OlderSections {
             fields.chain(SequentialReader::new(Arc::clone(&content) as _))
         };
         let failed = |error| Error::io("cannot read the older image", error);
-        // the fast one tells most of them apart
+        // the fast one distinguishes most of them
         let mut xxh3 = HashedXxh3::default();
         std::io::copy(&mut stream(SectionHeaderV2::XXH3_START), &mut xxh3).map_err(failed)?;
         if xxh3.0.digest() != parsed.xxh3_64.get() {

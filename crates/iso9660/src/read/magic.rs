@@ -122,7 +122,7 @@ fn pointers_agree(
 ) -> Result<bool> {
     let (count, len) = (header.blocks(), stored.len());
     let file = ZisofsFile::new(stored.clone(), header)?;
-    // first, since it tells files apart that have the same pointers and other lengths
+    // first, since it distinguishes files that have the same pointers and other lengths
     let last = file.locate(count - 1..count)?;
     if last.first().map(|block| block.offset + block.len) != Some(len) {
         return Ok(false);

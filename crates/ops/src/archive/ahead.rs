@@ -83,7 +83,7 @@ struct Runner<'a>(&'a Race<'a>);
 impl Drop for Runner<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.tell(|state| state.stop = true);
+            self.0.update(|state| state.stop = true);
         }
     }
 }
@@ -160,7 +160,7 @@ impl Race<'_> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, change: impl FnOnce(&mut Progress)) {
+    fn update(&self, change: impl FnOnce(&mut Progress)) {
         change(&mut self.lock());
         self.moved.notify_all();
     }
@@ -277,14 +277,14 @@ impl<'a> Position<'a> {
         }
         if self.passed > before {
             let passed = blocks.get(self.passed).map_or(u64::MAX, |need| need.before);
-            self.race.tell(|state| state.passed = passed);
+            self.race.update(|state| state.passed = passed);
         }
     }
 }
 
 impl Drop for Position<'_> {
     fn drop(&mut self) {
-        self.race.tell(|state| state.stop = true);
+        self.race.update(|state| state.stop = true);
     }
 }
 

@@ -41,10 +41,10 @@ pub(crate) fn of_open(job: &Extraction<'_>, fd: impl AsFd, spot: Spot, inode: &I
     let found = found.filter(|_| attributes.is_empty());
     if job.options.permissions && !found.is_some_and(|stat| has_mode(&stat, inode)) {
         let done = allowed_mode(fd, inode).and_then(|mode| fs::fchmod(fd, mode));
-        tell(job, spot, "can't set the permissions", done);
+        report(job, spot, "can't set the permissions", done);
     }
     if job.options.times {
-        tell(
+        report(
             job,
             spot,
             "can't set the times",
@@ -77,7 +77,7 @@ pub(crate) fn of_name(job: &Extraction<'_>, dir: &OwnedFd, item: &Item, inode: &
                     let mode = allowed_mode(fd.as_fd(), inode);
                     let done =
                         mode.and_then(|mode| fs::chmodat(fs::CWD, &path, mode, AtFlags::empty()));
-                    tell(job, spot, "can't set the permissions", done);
+                    report(job, spot, "can't set the permissions", done);
                 }
             }
             Err(error) => job.imperfect(error, spot),
@@ -85,7 +85,7 @@ pub(crate) fn of_name(job: &Extraction<'_>, dir: &OwnedFd, item: &Item, inode: &
     }
     if job.options.times {
         let done = fs::utimensat(dir, name, &timestamps(inode), no_follow);
-        tell(job, spot, "can't set the times", done);
+        report(job, spot, "can't set the times", done);
     }
 }
 
@@ -101,7 +101,7 @@ fn has_mode(stat: &fs::Stat, inode: &Inode) -> bool {
     mode & (SET_UID | SET_GID) == 0 && stat.st_mode & 0o7777 == u32::from(mode)
 }
 
-fn tell(job: &Extraction<'_>, spot: Spot, what: &'static str, done: IoResult<()>) {
+fn report(job: &Extraction<'_>, spot: Spot, what: &'static str, done: IoResult<()>) {
     if let Err(errno) = done {
         job.imperfect(Error::io(what, errno), spot);
     }
@@ -125,7 +125,7 @@ fn owner(
         Some(Uid::from_raw(inode.meta.uid)),
         Some(Gid::from_raw(inode.meta.gid)),
     );
-    tell(job, spot, "can't set the owner", done);
+    report(job, spot, "can't set the owner", done);
 }
 
 /// Clears set-id bits that would grant the rights of another owner than that of the image.

@@ -26,7 +26,7 @@ pub(crate) async fn read(
     read_watched(answer, most, stall, |_| ()).await
 }
 
-/// Does the same, and tells how many bytes have come each time that some have.
+/// Does the same, and reports how many bytes have come each time that some have.
 pub(crate) async fn read_watched(
     mut answer: Response,
     most: usize,

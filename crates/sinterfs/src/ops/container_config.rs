@@ -65,8 +65,8 @@ pub(crate) fn stored_config(image: &dyn sinterfs_model::Image) -> Result<Option<
     Ok(found.map(|(_, value)| value))
 }
 
-/// Returns what the configuration of the container image tells that an image was made of: platform,
-/// and how it is run; `None` if it was made of something else.
+/// Returns the platform and the command of the container image that an image was made of; `None` if
+/// it was made of something else.
 ///
 /// # Errors
 /// Those of reading the attributes of the root.

@@ -175,11 +175,13 @@ fn own_digest(
         Err(error) if error.kind() == Kind::Io => return Err(error),
         Err(error) => {
             // where the image itself cannot be read, that has been reported
-            let told = report
+            let is_known = report
                 .problems
                 .iter()
-                .any(|told| *told == error.to_string());
-            report.problems.extend((!told).then(|| error.to_string()));
+                .any(|problem| *problem == error.to_string());
+            report
+                .problems
+                .extend((!is_known).then(|| error.to_string()));
         }
     }
     Ok(())

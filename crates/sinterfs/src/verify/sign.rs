@@ -143,8 +143,8 @@ mod tests {
                 std::fs::write(&file, text).unwrap();
                 let verified = verify(root, public.as_os_str(), &file);
                 // minisign does not say whether the number of a key without password is right
-                let told = verified.map_err(|error| error.to_string());
-                assert!(told.is_ok() || told.unwrap_err().contains("another key"));
+                let outcome = verified.map_err(|error| error.to_string());
+                assert!(outcome.is_ok() || outcome.unwrap_err().contains("another key"));
             }
         }
         let sound = std::fs::read(&public).unwrap();

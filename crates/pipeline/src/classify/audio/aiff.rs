@@ -29,8 +29,8 @@ pub(super) fn find(probe: &mut Probe<'_>) -> Option<Audio> {
             _ => {}
         }
         if let (Some((waveform, frames)), Some((start, len))) = (form, sound) {
-            let told = u64::from(frames) * u64::from(waveform.frame());
-            return samples(probe, start, len.min(told), waveform);
+            let declared = u64::from(frames) * u64::from(waveform.frame());
+            return samples(probe, start, len.min(declared), waveform);
         }
         at = start + size.next_multiple_of(2);
     }

@@ -60,9 +60,9 @@ impl ImageFile {
 
     /// Records an error, and returns one with the same message.
     fn noted(&self, error: Error) -> Error {
-        let told = Error::new(error.kind(), error.to_string());
+        let shown = Error::new(error.kind(), error.to_string());
         self.damage.note(error.path(&self.path));
-        told
+        shown
     }
 }
 

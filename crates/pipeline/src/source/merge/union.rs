@@ -81,12 +81,12 @@ impl<'a> Union<'a> {
     /// Returns the layer whose metadata a directory gets: the last one that has the directory
     /// itself, not only an implied parent. A path to the root of a source does not count.
     fn attributes_layer<'l>(&self, layers: &'l [Layer<'a>]) -> Option<&'l Layer<'a>> {
-        let tells = |layer: &&Layer<'_>| {
+        let has_entry = |layer: &&Layer<'_>| {
             let source = &self.parts[layer.part as usize].source;
             layer.mount_path.is_empty() && source.has_entry(layer.node)
         };
-        let told = layers.iter().rfind(tells);
-        told.or_else(|| layers.iter().rfind(|layer| layer.mount_path.is_empty()))
+        let with_entry = layers.iter().rfind(has_entry);
+        with_entry.or_else(|| layers.iter().rfind(|layer| layer.mount_path.is_empty()))
     }
 
     /// Merges all directories.
