@@ -170,7 +170,18 @@ impl Shared {
     }
 
     /// Has bytes asked for again; returns whether that can be done.
+    ///
+    /// Leaves are read as soon as they are kept, which is before their request has ended. It is
+    /// awaited, or the next read would get the same bytes from it, and they might be stored again.
     pub(crate) fn forget(&self, range: &Range<u64>) -> bool {
+        let flights = self.flights();
+        let on_their_way = plan::leaves(range).filter_map(|leaf| flights.get(&leaf).cloned());
+        let on_their_way: Vec<_> = on_their_way.collect();
+        drop(flights);
+        for flight in on_their_way {
+            // its failure is that of whoever reads from it
+            let _ = flight.wait(flight.leaves.start);
+        }
         for leaf in plan::leaves(range) {
             self.leaves.forget(leaf);
             if let Some(store) = &self.store {
