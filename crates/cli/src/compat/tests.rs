@@ -90,11 +90,11 @@ fn hints_are_those_of_the_option() {
     for (line, expected) in [
         (
             "mksquashfs -mem-default",
-            "-mem-default is not supported: `sinter build --help` tells the default of --memory",
+            "-mem-default is not supported: `sinter build --help` shows the default of --memory",
         ),
         (
             "unsquashfs -match",
-            "-match is not supported: paths that match nothing are told, and the exit code is 2",
+            "-match is not supported: paths that match nothing are reported, and the exit code is 2",
         ),
         (
             "mkfs.erofs --MZ",
