@@ -94,7 +94,8 @@ fn hints_are_those_of_the_option() {
         ),
         (
             "unsquashfs -match",
-            "-match is not supported: paths that match nothing are reported, and the exit code is 2",
+            "-match is not supported: paths that match nothing are reported, and the exit code is \
+             2",
         ),
         (
             "mkfs.erofs --MZ",
