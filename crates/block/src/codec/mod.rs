@@ -32,6 +32,12 @@ pub mod lzx;
 mod match_finder;
 pub(crate) mod missing;
 mod options;
+#[allow(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "indexes and lengths come from the block being encoded, of less than 4 GiB"
+)]
+mod parse_window;
 mod prefix_code;
 pub mod ricepp;
 mod share;

@@ -8,28 +8,28 @@ use super::model::{
     Properties, Reps, State, length_class, push_rep, slot, use_rep,
 };
 use super::range::RangeEncoder;
-
-/// One symbol: a literal, or some bytes of before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Symbol {
-    /// Bytes that it stands for.
-    pub(super) length: u32,
-    /// [`Symbol::LITERAL`], the index of a last distance (0 to 3), or a distance less one, plus 4.
-    pub(super) source: u32,
-}
+use crate::codec::parse_window::CoderState;
+pub(super) use crate::codec::parse_window::Symbol;
 
 impl Symbol {
-    /// The source of a literal.
-    pub(super) const LITERAL: u32 = u32::MAX;
-
-    /// The first source that is a distance.
+    /// The first source that is a distance, less one; lower ones are the index of a last distance.
     pub(super) const DISTANCE: u32 = 4;
+}
 
-    /// Makes a literal.
-    pub(super) const fn literal() -> Self {
-        Self {
-            length: 1,
-            source: Self::LITERAL,
+impl CoderState for (State, Reps) {
+    const START: Self = (State::START, [0; 4]);
+
+    #[inline(always)]
+    fn after(self, source: u32, length: usize) -> Self {
+        let (state, reps) = self;
+        if source == Symbol::LITERAL {
+            (state.literal(), reps)
+        } else if source >= Symbol::DISTANCE {
+            (state.matched(), push_rep(reps, source - Symbol::DISTANCE))
+        } else if length == 1 {
+            (state.short_repeated(), reps)
+        } else {
+            (state.repeated(), use_rep(reps, source as usize))
         }
     }
 }

@@ -145,7 +145,8 @@ impl Encoder {
 
     /// Encodes as much of a block as there is room for.
     fn fill(&mut self, block: &[u8], settings: Settings<'_>, room: usize) -> (usize, Vec<u8>) {
-        let slice = self.slicer.whole(block, settings.search());
+        let permits = WorkerPermits::default();
+        let slice = self.slicer.whole(block, settings.search(), &permits);
         self.slices.fill(slice, settings, room)
     }
 }

@@ -25,11 +25,10 @@ mod encoder;
 mod lazy;
 mod model;
 mod optimal;
-mod price;
+pub(super) mod price;
 mod range;
 mod slice;
 mod trial;
-mod window;
 
 #[cfg(test)]
 mod tests;

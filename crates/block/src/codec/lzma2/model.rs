@@ -4,12 +4,7 @@
 //! SDK): 12 states, 4 last distances, 4 classes of lengths for distances.
 
 use super::range::EVEN;
-
-/// The shortest match.
-pub(super) const MIN_MATCH: usize = 2;
-
-/// The longest match.
-pub(super) const MAX_MATCH: usize = 273;
+pub(super) use crate::codec::parse_window::{MAX_MATCH, MIN_MATCH};
 
 /// How many classes of lengths have distances of their own.
 pub(super) const LENGTH_CLASSES: usize = 4;

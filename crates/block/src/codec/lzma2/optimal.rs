@@ -13,9 +13,9 @@ use super::coder::{Coder, Symbol};
 use super::effort::Effort;
 use super::model::{LENGTH_CLASSES, MAX_MATCH, MIN_MATCH, Reps, State, length_class};
 use super::price::{self, Prices};
-use super::window::{ALONE, Window};
 use crate::codec::match_finder::MatchTable;
 use crate::codec::match_finder::{Finder, Match, agreement};
+use crate::codec::parse_window::{ALONE, Window};
 
 /// What a parser looks at.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ pub(super) struct Input<'a> {
 /// A parser with its window and its prices.
 #[derive(Debug)]
 pub(super) struct Optimal {
-    window: Window,
+    window: Window<(State, Reps)>,
     prices: Prices,
     /// Symbols since the prices were worked out.
     age: usize,
@@ -80,7 +80,7 @@ impl Optimal {
             let places = 1 << coder.properties.pb;
             self.prices.refresh(&coder.model, places);
         }
-        self.window.start(coder.state, coder.reps);
+        self.window.start((coder.state, coder.reps));
         let mut index = 0;
         let taken = loop {
             if index > 0 {
@@ -114,7 +114,7 @@ impl Optimal {
         start: usize,
         index: usize,
     ) -> Option<Symbol> {
-        let (price, state, reps) = self.window.at(index);
+        let (price, (state, reps)) = self.window.at(index);
         let position = start + index;
         let here = Here {
             index,

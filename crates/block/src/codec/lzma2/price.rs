@@ -13,10 +13,7 @@ use super::model::{
 use super::range::PROBABILITY_BITS;
 
 /// Parts of a bit, as a power of two.
-pub(super) const FRACTION: u32 = 6;
-
-/// More than any path costs, yet far from overflow.
-pub(super) const INFINITE: u32 = 1 << 30;
+pub(in super::super) const FRACTION: u32 = 6;
 
 /// Probabilities are looked up without their lowest bits.
 const DROPPED: u32 = 3;
@@ -57,7 +54,7 @@ const fn bit_prices() -> [u16; 1 << (PROBABILITY_BITS - DROPPED)] {
 
 /// Returns the price of a bit (0 or 1).
 #[inline(always)]
-pub(super) fn bit(probability: u16, bit: u32) -> u32 {
+pub(in super::super) fn bit(probability: u16, bit: u32) -> u32 {
     let certain = (1u32 << PROBABILITY_BITS) - 1;
     let index = u32::from(probability) ^ (certain & 0u32.wrapping_sub(bit));
     u32::from(BIT[(index >> DROPPED) as usize & (BIT.len() - 1)])

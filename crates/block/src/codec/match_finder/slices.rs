@@ -136,13 +136,15 @@ impl Slicer {
         encoded
     }
 
-    /// Returns all of a block of up to [`MAX_COVER`] bytes as one slice, by the calling thread
-    /// alone.
-    pub(in super::super) fn whole<'a>(&'a mut self, block: &'a [u8], search: Search) -> Slice<'a> {
-        let helped = Helped {
-            permits: &WorkerPermits::default(),
-            helpers: 0,
-        };
+    /// Returns all of a block of up to [`MAX_COVER`] bytes as one slice.
+    pub(in super::super) fn whole<'a>(
+        &'a mut self,
+        block: &'a [u8],
+        search: Search,
+        permits: &WorkerPermits,
+    ) -> Slice<'a> {
+        let helpers = (block.len() / self.slice).saturating_sub(1);
+        let helped = Helped { permits, helpers };
         self.fill(block, search, helped);
         Slice {
             block,

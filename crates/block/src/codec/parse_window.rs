@@ -1,4 +1,5 @@
-//! The window of the optimal parser: for each position the cheapest way to it that is known.
+//! The window of the optimal parsers of LZMA and LZMS: for each position the cheapest way to it
+//! that is known.
 //!
 //! In: offers of symbols. Out: the symbols of the cheapest way.
 //!
@@ -6,9 +7,46 @@
 
 use std::ops::Range;
 
-use super::coder::Symbol;
-use super::model::{MAX_MATCH, MIN_MATCH, Reps, State, push_rep, use_rep};
-use super::price::INFINITE;
+/// The shortest match.
+pub(super) const MIN_MATCH: usize = 2;
+
+/// The longest match that is offered in all its lengths.
+pub(super) const MAX_MATCH: usize = 273;
+
+/// More than any path costs, yet far from overflow.
+pub(super) const INFINITE: u32 = 1 << 30;
+
+/// One symbol: a literal, or some bytes of before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Symbol {
+    /// Bytes that it stands for.
+    pub(super) length: u32,
+    /// [`Symbol::LITERAL`], or where the bytes come from, in the words of the coder: 0 is the last
+    /// distance.
+    pub(super) source: u32,
+}
+
+impl Symbol {
+    /// The source of a literal.
+    pub(super) const LITERAL: u32 = u32::MAX;
+
+    /// Makes a literal.
+    pub(super) const fn literal() -> Self {
+        Self {
+            length: 1,
+            source: Self::LITERAL,
+        }
+    }
+}
+
+/// What a coder knows at a node.
+pub(super) trait CoderState: Copy {
+    /// What it knows before the first symbol.
+    const START: Self;
+
+    /// Returns what it knows after one more symbol.
+    fn after(self, source: u32, length: usize) -> Self;
+}
 
 /// Nodes of a window.
 const WINDOW: usize = 1 << 11;
@@ -40,32 +78,32 @@ impl Step {
 
 /// The nodes and what is known of each.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(super) struct Window<H> {
     /// What the cheapest way to each node costs; apart from the rest, since most offers only look
     /// at it.
     costs: Vec<u32>,
     steps: Vec<Step>,
-    /// The state and the last distances at each node that was looked at.
-    heads: Vec<(State, Reps)>,
+    /// What the coder knows at each node that was looked at.
+    heads: Vec<H>,
     /// The last node that is reached.
     last: usize,
 }
 
-impl Window {
+impl<H: CoderState> Window<H> {
     /// Makes a window, which must be started.
     pub(super) fn new() -> Self {
         Self {
             costs: vec![INFINITE; NODES],
             steps: vec![Step::NONE; NODES],
-            heads: vec![(State::START, [0; 4]); NODES],
+            heads: vec![H::START; NODES],
             last: 0,
         }
     }
 
     /// Starts with one node.
-    pub(super) fn start(&mut self, state: State, reps: Reps) {
+    pub(super) fn start(&mut self, head: H) {
         self.costs[0] = 0;
-        self.heads[0] = (state, reps);
+        self.heads[0] = head;
         self.last = 0;
     }
 
@@ -75,27 +113,25 @@ impl Window {
         index == self.last || index >= WINDOW
     }
 
-    /// Returns the price, the state and the last distances of a node that is settled.
+    /// Returns the price of a node that is settled, and what the coder knows there.
     #[inline(always)]
-    pub(super) fn at(&self, index: usize) -> (u32, State, Reps) {
-        let (state, reps) = self.heads[index];
-        (self.costs[index], state, reps)
+    pub(super) fn at(&self, index: usize) -> (u32, H) {
+        (self.costs[index], self.heads[index])
     }
 
-    /// Works out the state of a node from how it is reached.
+    /// Works out what the coder knows at a node from how it is reached.
     pub(super) fn settle(&mut self, index: usize) {
         let step = self.steps[index];
         let length = usize::from(step.length);
         self.heads[index] = if step.lead == ALONE {
-            let (state, reps) = self.heads[index - length];
-            after(state, reps, step.source, length)
+            self.heads[index - length].after(step.source, length)
         } else {
             let lead = usize::from(step.lead);
-            let (mut state, mut reps) = self.heads[index - length - 1 - lead];
+            let mut head = self.heads[index - length - 1 - lead];
             if lead > 0 {
-                (state, reps) = after(state, reps, step.source, lead);
+                head = head.after(step.source, lead);
             }
-            (state.literal().repeated(), reps)
+            head.after(Symbol::LITERAL, 1).after(0, length)
         };
     }
 
@@ -183,19 +219,5 @@ impl Window {
                 };
             }
         }
-    }
-}
-
-/// Returns the state and the last distances after a symbol.
-#[inline(always)]
-fn after(state: State, reps: Reps, source: u32, length: usize) -> (State, Reps) {
-    if source == Symbol::LITERAL {
-        (state.literal(), reps)
-    } else if source >= Symbol::DISTANCE {
-        (state.matched(), push_rep(reps, source - Symbol::DISTANCE))
-    } else if length == 1 {
-        (state.short_repeated(), reps)
-    } else {
-        (state.repeated(), use_rep(reps, source as usize))
     }
 }
