@@ -5,7 +5,7 @@
 
 use sinterfs_model::Result;
 
-use crate::codec::prefix_code::{DecodeTable, LengthBuilder, WordReader};
+use crate::codec::prefix_code::{Codewords, DecodeTable, LengthBuilder, WordReader, WordWriter};
 
 /// The longest codeword in bits.
 const MAX_LEN: usize = 15;
@@ -86,5 +86,41 @@ impl AdaptiveDecoder {
             self.table.build(self.counts.lengths())?;
         }
         Ok(symbol)
+    }
+}
+
+/// A code that is written.
+#[derive(Debug)]
+pub(super) struct AdaptiveEncoder {
+    counts: SymbolCounts,
+    words: Codewords,
+    /// How often the code was made.
+    pub(super) made: u32,
+}
+
+impl AdaptiveEncoder {
+    pub(super) fn new(shape: (usize, u32)) -> Self {
+        let counts = SymbolCounts::new(shape);
+        let words = Codewords::with_lengths(counts.lengths().to_vec());
+        Self {
+            counts,
+            words,
+            made: 1,
+        }
+    }
+
+    /// Returns the lengths of the codewords.
+    pub(super) fn lengths(&self) -> &[u8] {
+        &self.words.lengths
+    }
+
+    /// Encodes a symbol.
+    #[inline]
+    pub(super) fn encode(&mut self, symbol: usize, writer: &mut WordWriter<0>) {
+        self.words.put(symbol, writer);
+        if self.counts.add(u16::try_from(symbol).unwrap_or(u16::MAX)) {
+            self.words = Codewords::with_lengths(self.counts.lengths().to_vec());
+            self.made += 1;
+        }
     }
 }

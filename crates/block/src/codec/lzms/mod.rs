@@ -1,19 +1,25 @@
 //! LZMS, the codec of solid resources of WIM files; `docs/formats/wim.md` describes the stream.
 //!
-//! In: a stream without a header. Out: exactly the bytes that the caller asks for.
+//! In: a stream without a header. Out: exactly the bytes that the caller asks for. And back.
 //!
 //! **Invariant:** every stream stands alone. Decisions are coded in words from its start by a range
 //! coder whose probabilities adapt; symbols and bits of numbers in words from its end by prefix
 //! codes that adapt. Targets of x86 code are translated in the whole content.
 
 mod adaptive;
+mod coder;
 mod decode;
+mod deltas;
+mod encode;
+mod prices;
 mod range;
 mod recent;
 mod slots;
 mod targets;
+mod way;
 
 pub use decode::decode;
+pub use encode::{LzmsEncoder, MAX_ENCODED};
 
 /// How many of the latest distances, and of the latest deltas, an item can refer to.
 const REPEATS: usize = 3;

@@ -56,6 +56,20 @@ impl<const STATES: usize> Default for Decision<STATES> {
 }
 
 impl<const STATES: usize> Decision<STATES> {
+    /// Returns the state that follows another one.
+    #[inline]
+    pub(super) fn next(state: u8, bit: bool) -> u8 {
+        let next = (usize::from(state) << 1) | usize::from(bit);
+        u8::try_from(next & (STATES - 1)).unwrap_or(0)
+    }
+
+    /// Returns the probability of a 0 in a state, in 64ths.
+    #[inline]
+    pub(super) fn of_zero(&self, state: u8) -> u32 {
+        let probability = self.probabilities.get(usize::from(state));
+        probability.map_or(32, |probability| probability.of_zero())
+    }
+
     /// Codes a decision: `code` gets the probability of a 0 in 64ths and returns the bit.
     #[inline]
     pub(super) fn code(&mut self, code: impl FnOnce(u32) -> bool) -> bool {
@@ -119,5 +133,114 @@ impl<'a> RangeDecoder<'a> {
             word = u16::from_le_bytes(*first);
         }
         self.code = (self.code << 16) | u32::from(word);
+    }
+}
+
+/// Encodes decisions to words.
+#[derive(Debug)]
+pub(super) struct RangeEncoder {
+    /// The lower end of the range; a carry is above its 32 bits.
+    low: u64,
+    range: u32,
+    /// The latest word, which a carry may change.
+    word: Option<u16>,
+    /// Words of ones after it, which a carry would make zero.
+    ones: usize,
+    bytes: Vec<u8>,
+}
+
+impl RangeEncoder {
+    pub(super) fn new() -> Self {
+        Self {
+            low: 0,
+            range: u32::MAX,
+            word: None,
+            ones: 0,
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Encodes a decision.
+    #[inline]
+    pub(super) fn decide<const STATES: usize>(
+        &mut self,
+        decision: &mut Decision<STATES>,
+        bit: bool,
+    ) {
+        decision.code(|of_zero| {
+            self.bit(of_zero, bit);
+            bit
+        });
+    }
+
+    #[inline]
+    fn bit(&mut self, of_zero: u32, bit: bool) {
+        if self.range >> 16 == 0 {
+            self.range <<= 16;
+            self.put_word();
+        }
+        let bound = (self.range >> SHIFT) * of_zero;
+        if bit {
+            self.low += u64::from(bound);
+            self.range -= bound;
+        } else {
+            self.range = bound;
+        }
+    }
+
+    /// Moves the highest word of the lower end out.
+    fn put_word(&mut self) {
+        let [.., carry, _, _, _, _] = self.low.to_be_bytes();
+        let [.., high, low, _, _] = self.low.to_be_bytes();
+        let word = u16::from_be_bytes([high, low]);
+        if carry > 0 || word != u16::MAX {
+            if let Some(before) = self.word {
+                let before = before.wrapping_add(carry.into());
+                self.bytes.extend(before.to_le_bytes());
+            }
+            let between = if carry > 0 { 0 } else { u8::MAX };
+            let len = self.bytes.len() + 2 * self.ones;
+            self.bytes.resize(len, between);
+            self.ones = 0;
+            self.word = Some(word);
+        } else {
+            self.ones += 1;
+        }
+        self.low = (self.low & 0xffff) << 16;
+    }
+
+    /// Returns all words.
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        for _ in 0..3 {
+            self.put_word();
+        }
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decisions_come_back() {
+        // likely, unlikely and even ones, with runs that carry
+        for bias in [1, 100, 128, 255, 256] {
+            let bits: Vec<bool> = sinterfs_testkit::noise(bias, 50_000)
+                .iter()
+                .map(|byte| u64::from(*byte) < bias)
+                .collect();
+            let mut decisions: [Decision<64>; 2] = Default::default();
+            let mut encoder = RangeEncoder::new();
+            for (at, bit) in bits.iter().enumerate() {
+                encoder.decide(&mut decisions[at % 2], *bit);
+            }
+            let stream = encoder.finish();
+            let mut decisions: [Decision<64>; 2] = Default::default();
+            let mut decoder = RangeDecoder::new(&stream);
+            for (at, bit) in bits.iter().enumerate() {
+                assert_eq!(decoder.decide(&mut decisions[at % 2]), *bit, "{bias} {at}");
+            }
+        }
     }
 }

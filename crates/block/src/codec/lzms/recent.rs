@@ -10,11 +10,11 @@ use super::REPEATS;
 pub(super) struct Recent<T> {
     values: [T; REPEATS + 1],
     /// 1 if the latest item used this queue, else 0.
-    skipped: usize,
+    skipped: u8,
 }
 
 impl<T: Copy> Recent<T> {
-    pub(super) fn new(values: [T; REPEATS + 1]) -> Self {
+    pub(super) const fn new(values: [T; REPEATS + 1]) -> Self {
         Self { values, skipped: 0 }
     }
 
@@ -32,10 +32,27 @@ impl<T: Copy> Recent<T> {
         self.skipped = 1;
     }
 
+    /// Returns the newest value.
+    #[inline]
+    pub(super) fn latest(&self) -> T {
+        let [latest, ..] = self.values;
+        latest
+    }
+
+    /// Returns the values that the next item can refer to.
+    #[inline]
+    pub(super) fn values(&self) -> [T; REPEATS] {
+        let [a, b, c, d] = self.values;
+        match self.skipped {
+            0 => [a, b, c],
+            _ => [b, c, d],
+        }
+    }
+
     /// Returns the value that an item refers to by an index below [`REPEATS`], and puts it first.
     #[inline]
     pub(super) fn repeat(&mut self, index: usize) -> T {
-        let last = (index + self.skipped).min(REPEATS);
+        let last = (index + usize::from(self.skipped)).min(REPEATS);
         if let Some(part) = self.values.get_mut(..=last) {
             part.rotate_right(1);
         }

@@ -42,6 +42,46 @@ pub(super) fn find(slots: &[Slot], number: u32) -> usize {
         .saturating_sub(1)
 }
 
+/// Finds slots of distances by tables.
+#[derive(Debug)]
+pub(super) struct SlotTable {
+    /// The slot of each small distance.
+    small: Vec<u16>,
+    /// The slot of each multiple of [`SlotTable::STEP`].
+    steps: Vec<u16>,
+}
+
+impl SlotTable {
+    /// Slots of distances from [`Self::SMALL`] on are at least this wide.
+    const STEP: u32 = 1 << 10;
+
+    /// The first distance that is not small.
+    const SMALL: u32 = 1 << 15;
+
+    /// Makes tables for distances below a number.
+    pub(super) fn new(below: u32) -> Self {
+        let slot = |distance| u16::try_from(find(of_distances(), distance)).unwrap_or(0);
+        Self {
+            small: (0..Self::SMALL.min(below)).map(slot).collect(),
+            steps: (0..below.div_ceil(Self::STEP))
+                .map(|step| slot(step * Self::STEP))
+                .collect(),
+        }
+    }
+
+    /// Returns the slot of a distance.
+    #[inline]
+    pub(super) fn of(&self, distance: u32) -> usize {
+        if let Some(slot) = self.small.get(distance as usize) {
+            return usize::from(*slot);
+        }
+        let step = self.steps.get((distance / Self::STEP) as usize);
+        let slot = step.map_or(0, |slot| usize::from(*slot));
+        let next = of_distances().get(slot + 1);
+        slot + usize::from(next.is_some_and(|next| next.base <= distance))
+    }
+}
+
 /// Returns how many slots of distances content of `len` bytes uses.
 pub(super) fn used_distances(len: usize) -> usize {
     let longest = u32::try_from(len.saturating_sub(1)).unwrap_or(u32::MAX);
@@ -85,6 +125,15 @@ mod tests {
             }
             for (index, slot) in slots.iter().enumerate() {
                 assert_eq!(find(slots, slot.base), index);
+            }
+        }
+        let table = SlotTable::new(1 << 26);
+        for slot in of_distances().iter().filter(|slot| slot.base < 1 << 26) {
+            for distance in [slot.base, slot.base + 1, slot.base + (1 << slot.bits) - 1] {
+                if distance < 1 << 26 {
+                    let found = find(of_distances(), distance);
+                    assert_eq!(table.of(distance), found, "{distance}");
+                }
             }
         }
         assert_eq!(used_distances(1), 0);

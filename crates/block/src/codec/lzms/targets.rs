@@ -1,6 +1,7 @@
 //! Targets of x86 instructions, relative in programs and absolute in streams.
 //!
-//! In: content. Out: the same with targets translated where the code is taken for a program's.
+//! In: content. Out: the same with targets translated where the code is taken for a program's, in
+//! either direction.
 //!
 //! **Invariant:** whether a target is translated depends only on instructions before it, and on
 //! targets as they are in programs, so that decoders find the same ones. The first byte and the
@@ -27,6 +28,22 @@ struct Instruction {
 
 /// Makes absolute targets relative.
 pub(super) fn make_relative(content: &mut [u8]) {
+    translate(content, |target, position| {
+        let relative = target.wrapping_sub(position);
+        (relative, relative)
+    });
+}
+
+/// Makes relative targets absolute.
+pub(super) fn make_absolute(content: &mut [u8]) {
+    translate(content, |target, position| {
+        (target.wrapping_add(position), target)
+    });
+}
+
+/// Replaces targets; `change` gets one and the position of its instruction, and returns the new
+/// target and the relative one.
+fn translate(content: &mut [u8], change: impl Fn(u32, u32) -> (u32, u32)) {
     if content.len() <= MIN_CONTENT {
         return;
     }
@@ -51,8 +68,9 @@ pub(super) fn make_relative(content: &mut [u8]) {
         let is_program = i64::from(position) - proof <= instruction.reach;
         let mut relative = u32::from_le_bytes(*room);
         if is_program {
-            relative = relative.wrapping_sub(position);
-            *room = relative.to_le_bytes();
+            let changed;
+            (changed, relative) = change(relative, position);
+            *room = changed.to_le_bytes();
         }
         let target = (relative.wrapping_add(position) & 0xffff) as usize;
         let last = i64::from(position) + i64::from(instruction.len) + 3;
@@ -88,4 +106,33 @@ fn instruction(content: &[u8], at: usize) -> Option<Instruction> {
         _ => return None,
     };
     Some(Instruction { len, reach })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_come_back() {
+        let mut content = sinterfs_testkit::noise(5, 50_000);
+        for at in (7..content.len() - 30).step_by(29) {
+            let [a, b, c] = [[0xe8, 0, 0], [0x48, 0x8b, 0x05], [0x4c, 0x8d, 0x0d]][at % 3];
+            content[at..at + 3].copy_from_slice(&[a, b, c]);
+            let target = at + if a == 0xe8 { 1 } else { 3 };
+            let to = (1000 * (at % 5)) as u32;
+            content[target..target + 4].copy_from_slice(&to.wrapping_sub(at as u32).to_le_bytes());
+        }
+        let mut translated = content.clone();
+        make_absolute(&mut translated);
+        let changed = content.iter().zip(&translated).filter(|(a, b)| a != b);
+        assert!(changed.count() > 1000);
+        make_relative(&mut translated);
+        assert!(translated == content);
+        for len in 0..40 {
+            let mut short = content[..len].to_vec();
+            make_absolute(&mut short);
+            make_relative(&mut short);
+            assert_eq!(short, content[..len]);
+        }
+    }
 }

@@ -24,6 +24,11 @@ impl Codewords {
         if frequencies.iter().any(|count| *count > 0) {
             builder.build(frequencies, max, &mut lengths);
         }
+        Self::with_lengths(lengths)
+    }
+
+    /// Makes the code with these lengths.
+    pub(in crate::codec) fn with_lengths(lengths: Vec<u8>) -> Self {
         let mut next = [0_u32; MAX_LEN + 2];
         let mut counts = [0_u32; MAX_LEN + 1];
         for len in lengths.iter().filter(|len| **len > 0) {
