@@ -34,6 +34,15 @@ pub enum Geometry {
         /// How tails share bytes of fragments.
         sharing: TailSharing,
     },
+    /// All content is one stream, cut into blocks of one size; only the last one is shorter.
+    ///
+    /// A content is a range of the stream, with zeros for its holes: its extents are `Data`, each
+    /// in the block after that of the one before. Segments have the offsets at which contents
+    /// begin.
+    Stream {
+        /// Bytes of a block before encoding.
+        block_size: u32,
+    },
 }
 
 /// Which part of a tail may be stored by referring to bytes that a fragment has already.

@@ -24,6 +24,8 @@ pub struct Segment {
     pub data: Arc<Vec<u8>>,
     /// The rest that is known of it in a geometry that cuts each file separately.
     pub unit: Option<UnitInfo>,
+    /// The offsets at which contents begin, in order, where contents follow each other.
+    pub begins: Vec<u32>,
 }
 
 /// What is known of a segment in a geometry that cuts each file separately.
@@ -72,6 +74,7 @@ impl Segment {
             category,
             data,
             unit: None,
+            begins: Vec::new(),
         }
     }
 

@@ -22,7 +22,7 @@ use crate::order::{Clustering, Order, StorageOrder, order};
 use crate::read::{ContentReader, ReadProblems};
 use crate::readahead::ReadPlan;
 use crate::scratch::Scratch;
-use crate::segment::{SegmentOptions, per_file, repeats, solid, tail_dedup};
+use crate::segment::{SegmentOptions, per_file, repeats, solid, stream, tail_dedup};
 use crate::sketches::Sketches;
 
 /// Bytes of units that are queued for each worker: many units where they are small.
@@ -48,12 +48,16 @@ impl<'a> StagePlan<'a> {
     /// # Errors
     /// `Unsupported` for a geometry that the segment stage cannot cut.
     pub fn new(geometry: Geometry, options: &'a Options) -> Result<Self> {
-        if !matches!(geometry, Geometry::Solid { .. } | Geometry::PerFile { .. }) {
+        let is_known = matches!(
+            geometry,
+            Geometry::Solid { .. } | Geometry::PerFile { .. } | Geometry::Stream { .. }
+        );
+        if !is_known {
             return Err(unsupported_geometry());
         }
         let categorizers = match geometry {
             // units of a file are cut without regard to samples and pixels
-            Geometry::PerFile { .. } => Categorizers {
+            Geometry::PerFile { .. } | Geometry::Stream { .. } => Categorizers {
                 audio: false,
                 images: false,
                 ..options.categorizers
@@ -173,6 +177,7 @@ impl<'a> StagePlan<'a> {
         };
         let wants_anchors = match self.geometry {
             Geometry::PerFile { repeats, .. } => repeats.is_some(),
+            Geometry::Stream { .. } => false,
             _ => true,
         };
         if wants_anchors {
@@ -202,6 +207,7 @@ impl<'a> StagePlan<'a> {
         match self.geometry {
             Geometry::Solid { block_size } => self.solid(block_size, encoder, reads),
             Geometry::PerFile { .. } => self.per_file(encoder, reads),
+            Geometry::Stream { block_size } => self.stream(block_size, encoder, reads),
             _ => Err(unsupported_geometry()),
         }
     }
@@ -231,6 +237,30 @@ impl<'a> StagePlan<'a> {
         Ok((SegmentOptions::Solid(options), budget))
     }
 
+    fn stream(
+        &self,
+        block_size: u32,
+        encoder: &dyn SegmentEncoder,
+        reads: &ReadPlan<'_>,
+    ) -> Result<(SegmentOptions, Budget)> {
+        self.refuse_base("a base for a format that stores content as one stream")?;
+        let needs = self.needs(block_size, encoder, reads);
+        let needs = Needs {
+            cutting: needs.largest_block() * stream::OPEN_BLOCKS,
+            compared: false,
+            ..needs
+        };
+        let budget = Budget::new(needs, self.options.memory)?;
+        Ok((SegmentOptions::Stream(block_size), budget))
+    }
+
+    fn refuse_base(&self, what: &'static str) -> Result<()> {
+        match self.base {
+            Some(_) => Err(Error::unsupported(what)),
+            None => Ok(()),
+        }
+    }
+
     fn per_file(
         &self,
         encoder: &dyn SegmentEncoder,
@@ -246,11 +276,7 @@ impl<'a> StagePlan<'a> {
         else {
             return Err(unsupported_geometry());
         };
-        if self.base.is_some() {
-            return Err(Error::unsupported(
-                "a base for a format that cuts each file separately",
-            ));
-        }
+        self.refuse_base("a base for a format that cuts each file separately")?;
         let total = reads.total().bytes;
         let queued = u64::from((QUEUED / unit.max(1)).clamp(4, 256));
         let table = repeats.map_or(0, |_| Anchors::memory(total));

@@ -1,7 +1,8 @@
 //! The segment stage: cuts content into segments, within the geometry of the writer.
 //!
 //! Enters the data of the contents in order; leaves `Segment`s and, for each content, its extents:
-//! `solid` for blocks that hold any content, `per_file` for units of single files.
+//! `solid` for blocks that hold any content, `per_file` for units of single files, `stream` for
+//! blocks in which contents follow each other.
 //! **Invariant:** segments are numbered when they are complete, from 0 without gaps; the result
 //! depends on the contents and their order alone.
 
@@ -11,6 +12,7 @@ mod reach;
 pub(crate) mod repeats;
 mod segmented;
 pub(crate) mod solid;
+pub(crate) mod stream;
 pub(crate) mod tail_dedup;
 
 use sinterfs_model::{Category, Observer, Result, Segment};
@@ -18,6 +20,7 @@ use sinterfs_model::{Category, Observer, Result, Segment};
 use crate::anchors::Anchor;
 use per_file::PerFile;
 use solid::Solid;
+use stream::ContentStream;
 
 pub(crate) use segmented::Segmented;
 
@@ -28,12 +31,15 @@ pub(crate) enum SegmentOptions {
     Solid(solid::SolidOptions),
     /// Into units of single files.
     PerFile(per_file::PerFileOptions),
+    /// Into blocks of so many bytes, in which contents follow each other.
+    Stream(u32),
 }
 
 /// Cuts content; passes each segment to `emit`.
 pub(crate) enum Segmenter<E> {
     Solid(Box<Solid<E>>),
     PerFile(Box<PerFile<E>>),
+    Stream(ContentStream<E>),
 }
 
 impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
@@ -42,6 +48,9 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
         Ok(match cut {
             SegmentOptions::Solid(cut) => Self::Solid(Box::new(Solid::new(cut, emit)?)),
             SegmentOptions::PerFile(cut) => Self::PerFile(Box::new(PerFile::new(cut, emit)?)),
+            SegmentOptions::Stream(block_size) => {
+                Self::Stream(ContentStream::new(block_size, emit)?)
+            }
         })
     }
 
@@ -49,7 +58,7 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
     pub fn note_base(&mut self, observer: &dyn Observer) -> Result<()> {
         match self {
             Self::Solid(solid) => solid.note_base(observer),
-            Self::PerFile(_) => Ok(()),
+            Self::PerFile(_) | Self::Stream(_) => Ok(()),
         }
     }
 
@@ -57,7 +66,7 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
     pub fn start(&mut self, len: u64, category: Category, begins_block: bool) -> Result<()> {
         match self {
             Self::Solid(solid) => solid.start(len, category, begins_block),
-            Self::PerFile(_) => Ok(()),
+            Self::PerFile(_) | Self::Stream(_) => Ok(()),
         }
     }
 
@@ -73,6 +82,7 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
         match self {
             Self::Solid(solid) => solid.data(bytes, anchors, category),
             Self::PerFile(per_file) => per_file.data(bytes, anchors, category),
+            Self::Stream(stream) => stream.data(bytes),
         }
     }
 
@@ -84,6 +94,7 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
                 Ok(())
             }
             Self::PerFile(per_file) => per_file.hole(len),
+            Self::Stream(stream) => stream.hole(len),
         }
     }
 
@@ -95,6 +106,10 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
                 Ok(())
             }
             Self::PerFile(per_file) => per_file.end(),
+            Self::Stream(stream) => {
+                stream.end();
+                Ok(())
+            }
         }
     }
 
@@ -103,6 +118,7 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
         match self {
             Self::Solid(solid) => solid.close(category),
             Self::PerFile(per_file) => per_file.close(category),
+            Self::Stream(_) => Ok(()),
         }
     }
 
@@ -111,6 +127,7 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
         match self {
             Self::Solid(solid) => solid.finish(),
             Self::PerFile(per_file) => per_file.finish(),
+            Self::Stream(stream) => stream.finish(),
         }
     }
 }

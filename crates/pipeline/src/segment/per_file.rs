@@ -316,6 +316,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
                 preceded,
                 repeats,
             }),
+            begins: Vec::new(),
         })
     }
 
@@ -463,6 +464,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
                 repeats,
                 ..UnitInfo::default()
             }),
+            begins: Vec::new(),
         })
     }
 }
