@@ -27,12 +27,15 @@ fn judged(tool: &str, args: &[&std::ffi::OsStr]) -> bool {
 }
 
 /// The options of builds that are judged.
-const CASES: [&[&str]; 7] = [
+const CASES: [&[&str]; 10] = [
     &[],
     &["-l0"],
     &["-l1"],
     &["-l4"],
     &["-l9"],
+    &["-C", "lzx:level=9", "--block-size", "2m"],
+    &["-C", "lzms:level=3", "--block-size", "256k"],
+    &["-C", "lzx:level=2:solid", "--block-size", "128k", "-j3"],
     &["-C", "xpress:level=9", "--block-size", "4096"],
     &[
         "-C",

@@ -133,6 +133,7 @@ fn images() -> Vec<Vec<u8>> {
         ("cramfs", "gzip", 1 << 12),
         ("wim", "xpress", 1 << 15),
         ("wim", "lzx", 1 << 15),
+        ("wim", "lzms:solid", 1 << 15),
     ];
     let others = others.map(|(format, codec, block)| {
         made(&BuildRequest {

@@ -92,6 +92,15 @@ impl WimCodec {
         }
     }
 
+    /// Returns the number in the header of a solid resource.
+    pub fn number(self) -> u32 {
+        match self {
+            Self::Xpress => 1,
+            Self::Lzx => 2,
+            Self::Lzms => 3,
+        }
+    }
+
     /// Returns the smallest and the largest chunk size in bytes.
     pub fn chunk_sizes(self) -> (u32, u32) {
         match self {

@@ -12,6 +12,7 @@ mod losses;
 mod metadata;
 mod options;
 mod resources;
+mod solid;
 mod text;
 mod writer;
 mod xml;

@@ -68,9 +68,16 @@ impl Format for WimFormat {
     fn about(&self) -> About {
         About {
             title: "WIM",
-            codecs: &["none", "xpress[:level=1..9]", "lzx[:level=1..9]"],
-            notes: "The block size is that of chunks: 4k to 64k with xpress, 32k to 2m with lzx. \
-                    Programs of Windows read lzx with 32k only.",
+            codecs: &[
+                "none",
+                "xpress[:level=1..9]",
+                "lzx[:level=1..9]",
+                "lzms[:level=1..9]",
+            ],
+            notes: "The block size is that of chunks: 4k to 64k with xpress, 32k to 2m with lzx, \
+                    32k to 64m with lzms. With `:solid` after a codec, a chunk has many files \
+                    (`lzms:solid`, the last level). Programs of Windows read lzx with 32k, and \
+                    lzms:solid.",
         }
     }
 

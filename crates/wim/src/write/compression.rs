@@ -6,30 +6,60 @@
 
 use std::str::FromStr;
 
+use sinterfs_block::codec::lzms::{LzmsEncoder, MAX_ENCODED};
 use sinterfs_block::codec::lzx::{LzxEncoder, LzxWindow};
 use sinterfs_block::codec::xpress::XpressEncoder;
 use sinterfs_model::{Error, Result};
+use sinterfs_workers::WorkerPermits;
 
 use crate::layout::WimCodec;
 
-/// How chunks are compressed.
+/// The largest chunk of a resource that is not solid in an LZMS file, as wimlib makes them.
+const LZMS_CHUNK: u32 = 1 << 17;
+
+/// How content is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WimCompression {
-    /// Not at all.
-    None,
-    /// By XPRESS with a level from 1 to 9.
-    Xpress(u8),
-    /// By LZX with a level from 1 to 9.
-    Lzx(u8),
+pub struct WimCompression {
+    /// The codec; `None` without compression.
+    pub codec: Option<WimCodec>,
+    /// The level, from 1 to 9.
+    pub level: u8,
+    /// Whether all content is one solid resource; if not, each is a resource of its own.
+    pub is_solid: bool,
 }
 
 impl WimCompression {
-    /// Returns the codec; `None` without compression.
-    pub fn codec(self) -> Option<WimCodec> {
-        match self {
-            Self::None => None,
-            Self::Xpress(_) => Some(WimCodec::Xpress),
-            Self::Lzx(_) => Some(WimCodec::Lzx),
+    /// Returns the smallest and the largest chunk in bytes.
+    pub(super) fn chunk_sizes(self) -> (u32, u32) {
+        let (least, most) = match self.codec {
+            Some(codec) => codec.chunk_sizes(),
+            None => (1 << 12, 1 << 26),
+        };
+        let encoded = u32::try_from(MAX_ENCODED).unwrap_or(u32::MAX);
+        (least, most.min(encoded))
+    }
+
+    /// Returns the chunk size of resources that are not solid.
+    pub(super) fn chunk_size_alone(self, chunk_size: u32) -> u32 {
+        let most = match self.codec {
+            Some(WimCodec::Lzms) => LZMS_CHUNK,
+            _ => 1 << 15,
+        };
+        if self.is_solid {
+            chunk_size.min(most)
+        } else {
+            chunk_size
+        }
+    }
+
+    /// Returns the bytes of memory that encoding a chunk takes.
+    pub(super) fn memory(self, len: u32) -> u64 {
+        match self.codec {
+            // the content, 5 bytes for each of its bytes (6 at worst), and tables
+            Some(WimCodec::Lzms) => u64::from(len) * 7 + (8 << 20),
+            // matches: up to 12 of 8 bytes a position, rarely more than 4; ways of 28 bytes in
+            // blocks of 64 KiB; tables; and the segment, which the writer needs
+            _ => u64::from(len) * 64 + (4 << 20),
         }
     }
 }
@@ -37,23 +67,44 @@ impl WimCompression {
 impl FromStr for WimCompression {
     type Err = Error;
 
-    /// Parses `none`, `xpress`, `lzx`, or one of these two with `:level=N`.
+    /// Parses `none`, or `xpress`, `lzx` or `lzms`, each with `:level=N`, `:solid` or both.
     fn from_str(text: &str) -> Result<Self> {
         let unknown = || {
             Error::invalid(format!(
-                "compression `{text}`: WIM has xpress and lzx, each with `level=1` to `level=9`, \
-                 and none"
+                "compression `{text}`: WIM has xpress, lzx and lzms, each with `level=1` to \
+                 `level=9` and `solid`, and none"
             ))
         };
-        let (codec, options) = text.split_once(':').unwrap_or((text, "level=6"));
-        let level = options.strip_prefix("level=").and_then(|n| n.parse().ok());
-        let level = level.filter(|level| (1..=9).contains(level));
-        match (codec, level) {
-            ("none", _) if text == "none" => Ok(Self::None),
-            ("xpress", Some(level)) => Ok(Self::Xpress(level)),
-            ("lzx", Some(level)) => Ok(Self::Lzx(level)),
-            _ => Err(unknown()),
+        let mut words = text.split(':');
+        let codec = match words.next() {
+            Some("xpress") => WimCodec::Xpress,
+            Some("lzx") => WimCodec::Lzx,
+            Some("lzms") => WimCodec::Lzms,
+            Some("none") if text == "none" => {
+                return Ok(Self {
+                    codec: None,
+                    level: 1,
+                    is_solid: false,
+                });
+            }
+            _ => return Err(unknown()),
+        };
+        let (mut level, mut is_solid) = (None, false);
+        for word in words {
+            match word.strip_prefix("level=") {
+                Some(number) if level.is_none() => {
+                    let number = number.parse().ok().filter(|n| (1..=9).contains(n));
+                    level = Some(number.ok_or_else(unknown)?);
+                }
+                None if word == "solid" && !is_solid => is_solid = true,
+                _ => return Err(unknown()),
+            }
         }
+        Ok(Self {
+            codec: Some(codec),
+            level: level.unwrap_or(6),
+            is_solid,
+        })
     }
 }
 
@@ -62,22 +113,30 @@ impl FromStr for WimCompression {
 pub(super) struct ChunkEncoder {
     xpress: XpressEncoder,
     lzx: LzxEncoder,
+    /// Made when it is needed: it has large tables.
+    lzms: Option<Box<LzmsEncoder>>,
 }
 
 impl ChunkEncoder {
-    /// Returns what is stored of a chunk.
+    /// Returns what is stored of a chunk; idle threads may help.
     pub(super) fn encode(
         &mut self,
         chunk: &[u8],
         compression: WimCompression,
         chunk_size: u32,
+        permits: &WorkerPermits,
     ) -> Result<Vec<u8>> {
-        let encoded = match compression {
-            WimCompression::None => None,
-            WimCompression::Xpress(level) => self.xpress.encode(chunk, level),
-            WimCompression::Lzx(level) => {
+        let level = compression.level;
+        let encoded = match compression.codec {
+            None => None,
+            Some(WimCodec::Xpress) => self.xpress.encode(chunk, level),
+            Some(WimCodec::Lzx) => {
                 let window = LzxWindow::for_chunk(chunk_size as usize)?;
                 self.lzx.encode(chunk, window, level)
+            }
+            Some(WimCodec::Lzms) => {
+                let encoder = self.lzms.get_or_insert_default();
+                Some(encoder.encode(chunk, level, permits)?)
             }
         };
         let smaller = encoded.filter(|encoded| encoded.len() < chunk.len());
@@ -92,15 +151,27 @@ mod tests {
     #[test]
     fn compressions_are_parsed() {
         let parsed = |text: &str| text.parse::<WimCompression>();
-        assert_eq!(parsed("none").unwrap(), WimCompression::None);
-        assert_eq!(parsed("lzx").unwrap(), WimCompression::Lzx(6));
-        assert_eq!(parsed("xpress:level=9").unwrap(), WimCompression::Xpress(9));
+        let of = |codec, level, is_solid| WimCompression {
+            codec,
+            level,
+            is_solid,
+        };
+        assert_eq!(parsed("none").unwrap(), of(None, 1, false));
+        assert_eq!(parsed("lzx").unwrap(), of(Some(WimCodec::Lzx), 6, false));
+        let xpress = of(Some(WimCodec::Xpress), 9, false);
+        assert_eq!(parsed("xpress:level=9").unwrap(), xpress);
+        let lzms = of(Some(WimCodec::Lzms), 3, true);
+        assert_eq!(parsed("lzms:level=3:solid").unwrap(), lzms);
+        assert_eq!(parsed("lzms:solid:level=3").unwrap(), lzms);
         for bad in [
             "",
-            "lzms",
+            "lzma",
             "lzx:level=0",
             "lzx:level=10",
+            "lzx:level=1:level=2",
+            "lzx:solid:solid",
             "none:level=1",
+            "none:solid",
             "lzx:9",
         ] {
             assert!(parsed(bad).is_err(), "{bad}");

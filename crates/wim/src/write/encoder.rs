@@ -12,19 +12,27 @@ use sinterfs_workers::WorkerPermits;
 
 use super::compression::{ChunkEncoder, WimCompression};
 
+/// What a block was made of.
+#[derive(Debug)]
+pub(super) struct Raw {
+    pub(super) bytes: Arc<Vec<u8>>,
+    /// Where contents begin in it, if it holds several.
+    pub(super) begins: Vec<u32>,
+}
+
 /// The bytes of segments whose blocks were not put yet, by number. The writer computes digests of
 /// content from them, which takes them in order.
 #[derive(Debug, Default)]
-pub(super) struct RawBytes(Mutex<HashMap<u32, Arc<Vec<u8>>>>);
+pub(super) struct RawBytes(Mutex<HashMap<u32, Raw>>);
 
 impl RawBytes {
-    fn keep(&self, number: u32, bytes: Arc<Vec<u8>>) {
+    fn keep(&self, number: u32, raw: Raw) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.insert(number, bytes);
+        kept.insert(number, raw);
     }
 
     /// Takes the bytes of a segment.
-    pub(super) fn take(&self, number: u32) -> Option<Arc<Vec<u8>>> {
+    pub(super) fn take(&self, number: u32) -> Option<Raw> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.remove(&number)
     }
@@ -41,7 +49,7 @@ pub(super) struct WimEncoder {
 }
 
 impl SegmentEncoder for WimEncoder {
-    fn encode(&self, segment: &Segment, _permits: &WorkerPermits) -> Result<Block> {
+    fn encode(&self, segment: &Segment, permits: &WorkerPermits) -> Result<Block> {
         let raw: &[u8] = &segment.data;
         if raw.is_empty() || raw.len() > self.chunk_size as usize {
             return Err(Error::invalid(format!(
@@ -52,16 +60,18 @@ impl SegmentEncoder for WimEncoder {
         }
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let mut encoder = idle().pop().unwrap_or_default();
-        let encoded = encoder.encode(raw, self.compression, self.chunk_size);
+        let encoded = encoder.encode(raw, self.compression, self.chunk_size, permits);
         idle().push(encoder);
-        self.raw.keep(segment.sequence, Arc::clone(&segment.data));
+        let raw = Raw {
+            bytes: Arc::clone(&segment.data),
+            begins: segment.begins.clone(),
+        };
+        self.raw.keep(segment.sequence, raw);
         Block::new(segment, encoded?)
     }
 
     fn memory(&self, len: u32) -> u64 {
-        // matches: up to 12 of 8 bytes a position, rarely more than 4; ways of 28 bytes in blocks
-        // of 64 KiB; tables; and the segment, which the writer needs
-        u64::from(len) * 64 + (4 << 20)
+        self.compression.memory(len)
     }
 
     fn window(&self) -> u64 {

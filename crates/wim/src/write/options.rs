@@ -23,10 +23,7 @@ impl WriteOptions {
     /// Fails with `Invalid` for unsupported values.
     pub(super) fn check(&self) -> Result<()> {
         let size = self.chunk_size;
-        let (least, most) = match self.compression.codec() {
-            Some(codec) => codec.chunk_sizes(),
-            None => (1 << 12, 1 << 26),
-        };
+        let (least, most) = self.compression.chunk_sizes();
         if size.is_power_of_two() && (least..=most).contains(&size) {
             return Ok(());
         }

@@ -23,10 +23,10 @@ const TABLE_STEP: usize = 1 << 16;
 
 /// What content of one digest has in common besides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Fingerprint {
-    len: u64,
+pub(super) struct Fingerprint {
+    pub(super) len: u64,
     /// XXH3 with 64 bits.
-    hash: u64,
+    pub(super) hash: u64,
 }
 
 /// The content that is being written.
@@ -52,8 +52,9 @@ pub(super) struct Resources {
     pub(super) entries: Vec<BlobEntry>,
     /// The index of the entry of each content, and what it must have in common with others.
     by_digest: HashMap<Sha1Digest, (usize, Fingerprint)>,
-    /// The index of the entry of each content, by its first block.
-    by_block: HashMap<u32, usize>,
+    /// The index of the entry of each content, by its first block, or by its position in the solid
+    /// resource.
+    by_start: HashMap<u64, usize>,
 }
 
 impl std::fmt::Debug for Resources {
@@ -78,7 +79,7 @@ impl Resources {
             open: None,
             entries: Vec::new(),
             by_digest: HashMap::new(),
-            by_block: HashMap::new(),
+            by_start: HashMap::new(),
         }
     }
 
@@ -135,13 +136,13 @@ impl Resources {
                 index
             }
         };
-        self.by_block.insert(open.first, index);
+        self.by_start.insert(open.first.into(), index);
         Ok(())
     }
 
     /// Returns the index of the entry of content that was written. Fails with `Unsupported` if
     /// other content has the digest.
-    fn known(&self, digest: &Sha1Digest, print: Fingerprint) -> Result<Option<usize>> {
+    pub(super) fn known(&self, digest: &Sha1Digest, print: Fingerprint) -> Result<Option<usize>> {
         match self.by_digest.get(digest) {
             None => Ok(None),
             Some((index, known)) if *known == print => Ok(Some(*index)),
@@ -169,8 +170,7 @@ impl Resources {
         if !is_plain {
             self.chunk_table(len, &chunks.lens)?;
         }
-        self.store.copy(chunks, &mut self.out)?;
-        self.at += chunks.total;
+        self.copy(chunks)?;
         let compressed = if is_plain { 0 } else { self.compressed };
         self.entries.push(BlobEntry {
             resource: ResourceEntry {
@@ -184,6 +184,34 @@ impl Resources {
             digest,
         });
         Ok(self.entries.len() - 1)
+    }
+
+    /// Writes chunks.
+    pub(super) fn copy(&mut self, chunks: &StoredChunks) -> Result<()> {
+        self.store.copy(chunks, &mut self.out)?;
+        self.at += chunks.total;
+        Ok(())
+    }
+
+    /// Adds the entry of a content of the solid resource, unless another one has the digest.
+    pub(super) fn member(
+        &mut self,
+        start: u64,
+        digest: Sha1Digest,
+        print: Fingerprint,
+        entry: impl FnOnce() -> BlobEntry,
+    ) -> Result<()> {
+        let index = match self.known(&digest, print)? {
+            Some(index) => index,
+            None => {
+                self.entries.push(entry());
+                let index = self.entries.len() - 1;
+                self.by_digest.insert(digest, (index, print));
+                index
+            }
+        };
+        self.by_start.insert(start, index);
+        Ok(())
     }
 
     /// Writes the position of each chunk but the first among the chunks.
@@ -233,9 +261,10 @@ impl Resources {
         Ok(digest)
     }
 
-    /// Returns the index of the entry of content by its first block.
-    pub(super) fn of_block(&self, block: u32) -> Option<usize> {
-        self.by_block.get(&block).copied()
+    /// Returns the index of the entry of content by its first block, or by its position in the
+    /// solid resource.
+    pub(super) fn starting_at(&self, start: u64) -> Option<usize> {
+        self.by_start.get(&start).copied()
     }
 
     /// Counts a reference to content, and returns its digest.

@@ -2,8 +2,9 @@
 //!
 //! In: blocks, tree and content map. Out: bytes, to a sink, from front to back; the header last.
 //!
-//! **Invariant:** a content is a resource of its own, in the order of first blocks; then come the
-//! targets of links, the metadata, the blob table and the XML data.
+//! **Invariant:** a content is a resource of its own, in the order of first blocks, or all are in
+//! one solid resource; then come the targets of links, the metadata, the blob table and the XML
+//! data.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -14,6 +15,7 @@ use sinterfs_model::{
     Block, Content, ContentMap, Error, Geometry, ImageWriter, MapExtent, NodeId, Preceded, Result,
     SegmentEncoder, Summary, TailPlacement, TailSharing, Time, Tree,
 };
+use sinterfs_workers::WorkerPermits;
 
 use super::compression::ChunkEncoder;
 use super::encoder::{RawBytes, WimEncoder};
@@ -23,9 +25,11 @@ use super::losses::losses;
 use super::metadata::{self, Digests, Metadata};
 use super::options::WriteOptions;
 use super::resources::Resources;
+use super::solid::Solid;
 use super::xml::{self, ImageFacts};
 use crate::layout::{
-    HEADER_LEN, HeaderFlags, ResourceEntry, ResourceFlags, VERSION, WimCodec, WimHeader,
+    HEADER_LEN, HeaderFlags, ResourceEntry, ResourceFlags, SOLID_VERSION, VERSION, WimCodec,
+    WimHeader,
 };
 
 /// Writes an image.
@@ -35,6 +39,7 @@ use crate::layout::{
 /// some 200 bytes a name.
 pub struct WimWriter {
     resources: Resources,
+    solid: Option<Solid>,
     options: WriteOptions,
     raw: Arc<RawBytes>,
     blocks: u64,
@@ -56,10 +61,17 @@ impl WimWriter {
     pub fn new(out: Box<dyn Sink>, options: WriteOptions, scratch: OpenScratch) -> Result<Self> {
         options.check()?;
         let store = ChunkStore::new(KEPT_MAX, scratch);
-        let mut resources = Resources::new(out, options.compression.codec().is_some(), store);
+        let WriteOptions {
+            compression,
+            chunk_size,
+            ..
+        } = options;
+        let mut resources = Resources::new(out, compression.codec.is_some(), store);
+        let solid = compression.codec.filter(|_| compression.is_solid);
         resources.write(&[0; HEADER_LEN])?;
         Ok(Self {
             resources,
+            solid: solid.map(|codec| Solid::new(codec, chunk_size)),
             options,
             raw: Arc::default(),
             blocks: 0,
@@ -71,9 +83,10 @@ impl WimWriter {
     fn put_metadata(&mut self, metadata: &[u8]) -> Result<()> {
         let mut encoder = ChunkEncoder::default();
         let mut chunks = StoredChunks::default();
-        for chunk in metadata.chunks(self.options.chunk_size as usize) {
-            let options = &self.options;
-            let stored = encoder.encode(chunk, options.compression, options.chunk_size)?;
+        let (compression, size) = (self.options.compression, self.chunk_size_alone());
+        let permits = WorkerPermits::default();
+        for chunk in metadata.chunks(size as usize) {
+            let stored = encoder.encode(chunk, compression, size, &permits)?;
             self.resources.keep(&mut chunks, &stored)?;
         }
         let mut digest = Sha1::default();
@@ -82,6 +95,12 @@ impl WimWriter {
         let flags = ResourceFlags::METADATA;
         self.resources.resource(len, &chunks, digest, flags)?;
         Ok(())
+    }
+
+    /// Returns the chunk size of resources that are not solid.
+    fn chunk_size_alone(&self) -> u32 {
+        let options = &self.options;
+        options.compression.chunk_size_alone(options.chunk_size)
     }
 
     /// Writes bytes that the header refers to.
@@ -121,7 +140,7 @@ impl WimWriter {
     }
 
     fn header(&self, blobs: ResourceEntry, xml: ResourceEntry, digest: &Sha1Digest) -> WimHeader {
-        let codec = match self.options.compression.codec() {
+        let codec = match self.options.compression.codec {
             None => 0,
             Some(WimCodec::Xpress) => HeaderFlags::COMPRESSION | HeaderFlags::XPRESS,
             Some(WimCodec::Lzx) => HeaderFlags::COMPRESSION | HeaderFlags::LZX,
@@ -129,10 +148,14 @@ impl WimWriter {
         };
         let is_compressed = codec != 0;
         WimHeader {
-            version: VERSION,
+            version: if self.options.compression.is_solid {
+                SOLID_VERSION
+            } else {
+                VERSION
+            },
             flags: HeaderFlags(codec),
             chunk_size: if is_compressed {
-                self.options.chunk_size
+                self.chunk_size_alone()
             } else {
                 0
             },
@@ -171,6 +194,11 @@ fn sizes(tree: &Tree) -> (u64, u64) {
 
 impl ImageWriter for WimWriter {
     fn geometry(&self) -> Geometry {
+        if self.solid.is_some() {
+            return Geometry::Stream {
+                block_size: self.options.chunk_size,
+            };
+        }
         Geometry::PerFile {
             unit: self.options.chunk_size,
             tails: TailPlacement::Alone,
@@ -195,16 +223,25 @@ impl ImageWriter for WimWriter {
         let raw = raw.ok_or_else(|| Error::invalid(format!("block {number} was not encoded")))?;
         let is_first = block.preceded() == Preceded::ByNothing;
         self.blocks += 1;
-        self.raw_bytes += raw.len() as u64;
-        self.resources.chunk(number, is_first, &block.bytes, &raw)
+        self.raw_bytes += raw.bytes.len() as u64;
+        let (stored, resources) = (&block.bytes, &mut self.resources);
+        match &mut self.solid {
+            Some(solid) => solid.chunk(stored, &raw, resources),
+            None => resources.chunk(number, is_first, stored, &raw.bytes),
+        }
     }
 
     fn finish(mut self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary> {
         self.resources.close()?;
+        let chunk_size = self.solid.as_ref().map(|_| self.options.chunk_size);
+        if let Some(solid) = self.solid.take() {
+            solid.finish(&mut self.resources)?;
+        }
         let block_bytes = self.resources.at - HEADER_LEN as u64;
         let mut digests = WrittenDigests {
             resources: &mut self.resources,
             map,
+            chunk_size,
         };
         let made = metadata::make(tree, &mut digests)?;
         self.put_metadata(&made.bytes)?;
@@ -226,6 +263,8 @@ impl ImageWriter for WimWriter {
 struct WrittenDigests<'a> {
     resources: &'a mut Resources,
     map: &'a ContentMap,
+    /// That of the solid resource.
+    chunk_size: Option<u32>,
 }
 
 impl Digests for WrittenDigests<'_> {
@@ -233,18 +272,23 @@ impl Digests for WrittenDigests<'_> {
         let Some(extent) = self.map.extents(node).first() else {
             return Ok([0; 20]);
         };
-        let MapExtent::Data {
-            block, offset: 0, ..
-        } = extent
-        else {
-            return Err(Error::invalid(
-                "content was cut in a way that WIM cannot store",
-            ));
+        let start = match (extent, self.chunk_size) {
+            (MapExtent::Data { block, offset, .. }, Some(size)) => {
+                Some(u64::from(block.0) * u64::from(size) + u64::from(*offset))
+            }
+            (
+                MapExtent::Data {
+                    block, offset: 0, ..
+                },
+                None,
+            ) => Some(block.0.into()),
+            _ => None,
         };
-        let index = self.resources.of_block(block.0).ok_or_else(|| {
-            let number = block.0;
+        let start = start
+            .ok_or_else(|| Error::invalid("content was cut in a way that WIM cannot store"))?;
+        let index = self.resources.starting_at(start).ok_or_else(|| {
             Error::invalid(format!(
-                "a file has content from block {number} on, which is not there"
+                "a file has content from {start} on, where no content starts"
             ))
         })?;
         Ok(self.resources.refer(index))

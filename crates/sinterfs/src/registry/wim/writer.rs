@@ -51,7 +51,7 @@ impl PipelineFormat for WimBuilder {
 }
 
 /// The levels of WIM (docs/formats/wim.md, "Writing"). Programs of Windows read LZX with chunks of
-/// 32 KiB only, so that larger ones are left to the last level.
+/// 32 KiB only. The last level is solid.
 const LEVELS: [Level; 10] = [
     per_file("none", 15, Order::Path),
     per_file("xpress:level=2", 15, Order::Path),
@@ -62,5 +62,5 @@ const LEVELS: [Level; 10] = [
     per_file("lzx:level=5", 15, Order::Path),
     per_file("lzx:level=6", 15, Order::Path),
     per_file("lzx:level=9", 15, Order::Path),
-    per_file("lzx:level=9", 21, Order::Path),
+    per_file("lzms:level=9:solid", 26, Order::Similarity),
 ];

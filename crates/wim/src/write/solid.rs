@@ -1,0 +1,149 @@
+//! The solid resource: all content one after another, in chunks that hold many files.
+//!
+//! In: stored chunks in order, with the bytes that they were made of and where contents begin.
+//! Out: the resource, and an entry for it and for each content.
+//!
+//! **Invariant:** the entries of contents follow that of the resource; no two have one digest.
+
+use sinterfs_block::checksum::{Sha1, Sha1Digest, Xxh3};
+use sinterfs_model::Result;
+
+use super::encoder::Raw;
+use super::kept::StoredChunks;
+use super::resources::{Fingerprint, Resources};
+use crate::layout::{BlobEntry, ResourceEntry, ResourceFlags, SOLID_LEN, WimCodec};
+
+/// The content that is being read.
+#[derive(Debug)]
+struct Open {
+    /// Where it begins in the stream.
+    start: u64,
+    digest: Sha1,
+    hash: Xxh3,
+}
+
+/// A content of the resource.
+#[derive(Debug)]
+struct Member {
+    start: u64,
+    len: u64,
+    digest: Sha1Digest,
+    hash: u64,
+}
+
+/// The resource while its chunks come in.
+#[derive(Debug)]
+pub(super) struct Solid {
+    codec: WimCodec,
+    chunk_size: u32,
+    chunks: StoredChunks,
+    /// Decoded bytes so far.
+    len: u64,
+    open: Option<Open>,
+    members: Vec<Member>,
+}
+
+impl Solid {
+    pub(super) fn new(codec: WimCodec, chunk_size: u32) -> Self {
+        Self {
+            codec,
+            chunk_size,
+            chunks: StoredChunks::default(),
+            len: 0,
+            open: None,
+            members: Vec::new(),
+        }
+    }
+
+    /// Adds a chunk.
+    pub(super) fn chunk(
+        &mut self,
+        stored: &[u8],
+        raw: &Raw,
+        resources: &mut Resources,
+    ) -> Result<()> {
+        let mut at = 0;
+        for &begin in &raw.begins {
+            let begin = begin as usize;
+            self.add(raw.bytes.get(at..begin).unwrap_or_default());
+            self.close();
+            self.open = Some(Open {
+                start: self.len,
+                digest: Sha1::default(),
+                hash: Xxh3::default(),
+            });
+            at = begin;
+        }
+        self.add(raw.bytes.get(at..).unwrap_or_default());
+        resources.keep(&mut self.chunks, stored)
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.len += bytes.len() as u64;
+        if let Some(open) = &mut self.open {
+            open.digest.update(bytes);
+            open.hash.update(bytes);
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.members.push(Member {
+                start: open.start,
+                len: self.len - open.start,
+                digest: open.digest.finish(),
+                hash: open.hash.digest(),
+            });
+        }
+    }
+
+    /// Writes the resource and adds the entries.
+    pub(super) fn finish(mut self, resources: &mut Resources) -> Result<()> {
+        self.close();
+        if self.len == 0 {
+            return Ok(());
+        }
+        let at = resources.at;
+        let codec = self.codec.number();
+        let head = [
+            &self.len.to_le_bytes()[..],
+            &self.chunk_size.to_le_bytes(),
+            &codec.to_le_bytes(),
+        ];
+        resources.write(&head.concat())?;
+        let lens = self.chunks.lens.iter();
+        let table: Vec<u8> = lens.flat_map(|len| len.to_le_bytes()).collect();
+        resources.write(&table)?;
+        resources.copy(&self.chunks)?;
+        let flags = ResourceFlags(ResourceFlags::SOLID);
+        resources.entries.push(BlobEntry {
+            resource: ResourceEntry {
+                stored: resources.at - at,
+                flags,
+                at,
+                len: SOLID_LEN,
+            },
+            part: 1,
+            references: 1,
+            digest: [0; 20],
+        });
+        for member in self.members {
+            let print = Fingerprint {
+                len: member.len,
+                hash: member.hash,
+            };
+            resources.member(member.start, member.digest, print, || BlobEntry {
+                resource: ResourceEntry {
+                    stored: member.len,
+                    flags,
+                    at: member.start,
+                    len: 0,
+                },
+                part: 1,
+                references: 0,
+                digest: member.digest,
+            })?;
+        }
+        Ok(())
+    }
+}
