@@ -24,7 +24,8 @@ const HELPERS: [&str; 2] = ["mount.sinter", "mount.fuse.sinter"];
 
 /// Names of other programs whose options the program takes. They are in a directory of their own,
 /// so that they neither collide with the packages of those programs nor hide them.
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 21] = [
+    "create_compressed_fs",
     "dwarfs",
     "dwarfsck",
     "dwarfsextract",

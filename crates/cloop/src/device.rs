@@ -2,18 +2,20 @@
 //!
 //! In: a source. Out: `CloopDevice`, whose bytes are those of the device.
 //!
-//! **Invariant:** offsets of blocks ascend and are within the image; a block has at most twice as
-//! many stored bytes as decoded ones, and decodes to exactly the block size, or it is an error with
-//! its location. Memory: 8 bytes per block, and the cache.
+//! **Invariant:** blocks are within the image; a block has at most twice as many stored bytes as
+//! decoded ones, and decodes to exactly the block size (the last one of version 4 to at most that,
+//! followed by zeros), or it is an error with its location. Memory: 16 bytes per block, and the
+//! cache.
 
 use std::sync::Arc;
 
 use sinterfs_block::cache::{self, BlockCache, Opened};
-use sinterfs_block::codec::unit::UnitCodec;
 use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Error, Limits, Result};
 
-use crate::header::{CloopHeader, HEADER_LEN};
+use crate::header::CloopHeader;
+use crate::index::{self, BlockCodec, IndexEntry};
+use crate::layout::CloopVersion;
 
 /// Options for opening an image.
 #[derive(Debug, Clone)]
@@ -30,8 +32,7 @@ pub struct OpenOptions {
 pub struct CloopDevice {
     window: Window,
     header: CloopHeader,
-    /// The start of each block in the image, and the end of the last.
-    starts: Vec<u64>,
+    stored: Vec<IndexEntry>,
     cache: Arc<BlockCache>,
     cache_key: u128,
 }
@@ -46,25 +47,20 @@ impl std::fmt::Debug for CloopDevice {
 impl CloopDevice {
     /// Opens an image.
     ///
-    /// `Invalid` if there is no image, `Unsupported` for versions but 2.0, `Corrupt` if it is
-    /// inconsistent, `Limit` if it exceeds `options.limits`.
+    /// `Invalid` if there is no image, `Unsupported` for other versions than 0.68 to 4.0, `Corrupt`
+    /// if it is inconsistent, `Limit` if it exceeds `options.limits`.
     pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
         let window = Window::from(source, options.offset)?;
         let located = |error: Error| error.at("header", options.offset);
-        let header = CloopHeader::read(&window, &options.limits).map_err(located)?;
-        let table = window.read(HEADER_LEN, header.table_len())?;
-        let (words, _) = table.as_chunks::<8>();
-        let starts: Vec<u64> = words.iter().map(|word| u64::from_be_bytes(*word)).collect();
-        let first = HEADER_LEN + header.table_len();
-        let in_order = starts.is_sorted() && starts.first().is_none_or(|start| *start >= first);
-        if !in_order || starts.last().is_some_and(|end| *end > window.len()) {
-            let error = Error::corrupt("offsets of blocks that do not ascend within the image");
-            return Err(error.at("block offsets", options.offset + HEADER_LEN));
-        }
+        let (header, location) = CloopHeader::read(&window, &options.limits).map_err(located)?;
+        header.check_memory(&options.limits).map_err(located)?;
+        let entries = window.read(location.at, location.kind.len(header.blocks))?;
+        let stored = index::decode(&entries, location)
+            .map_err(|error| error.at("index", options.offset.saturating_add(location.at)))?;
         Ok(Self {
             window,
             header,
-            starts,
+            stored,
             cache: Arc::clone(&options.cache),
             cache_key: cache::image_key(),
         })
@@ -80,15 +76,29 @@ impl CloopDevice {
         self.window.start()
     }
 
-    /// Decodes a block, which must have exactly as many bytes as the buffer.
+    /// Decodes a block, which must have as many bytes as the buffer.
     fn decode(&self, block: usize, room: &mut [u8]) -> Result<()> {
-        let (start, end) = self.range(block)?;
-        let len = end.saturating_sub(start);
+        let IndexEntry { at, len, codec } = self.block(block)?;
+        let len = u64::from(len);
         if len > u64::from(self.header.block_size) * 2 {
             return Err(Error::corrupt(format!("a block of {len} stored bytes")));
         }
-        let found = UnitCodec::Zlib.decode(&self.window.read(start, len)?, room)?;
-        if found == room.len() {
+        let codec = BlockCodec::of_number(codec).ok_or_else(|| {
+            Error::unsupported(format!("a block with the codec {codec}, which is none"))
+        })?;
+        let bytes = self.window.read(at, len)?;
+        let found = match codec.unit() {
+            Some(unit) => unit.decode(&bytes, room)?,
+            None => {
+                let target = room.get_mut(..bytes.len());
+                let target = target.ok_or_else(|| Error::corrupt("a block that is too long"))?;
+                target.copy_from_slice(&bytes);
+                bytes.len()
+            }
+        };
+        let may_be_short =
+            self.header.version == CloopVersion::V4 && block.saturating_add(1) == self.stored.len();
+        if found == room.len() || may_be_short {
             return Ok(());
         }
         Err(Error::corrupt(format!(
@@ -97,12 +107,10 @@ impl CloopDevice {
         )))
     }
 
-    /// Returns the start and the end of a stored block.
-    fn range(&self, block: usize) -> Result<(u64, u64)> {
-        let start = self.starts.get(block);
-        let end = block.checked_add(1).and_then(|next| self.starts.get(next));
-        let range = start.copied().zip(end.copied());
-        range.ok_or_else(|| Error::corrupt(format!("there is no block {block}")))
+    /// Returns where a block is stored.
+    fn block(&self, block: usize) -> Result<IndexEntry> {
+        let found = self.stored.get(block).copied();
+        found.ok_or_else(|| Error::corrupt(format!("there is no block {block}")))
     }
 
     /// Reads a part of a block.
@@ -115,7 +123,7 @@ impl CloopDevice {
         let key = self.cache_key | block as u128;
         let read = self.cache.read(key, within, target, open);
         read.map_err(|error| {
-            let start = self.range(block).map_or(0, |(start, _)| start);
+            let start = self.block(block).map_or(0, |stored| stored.at);
             error.at("block", self.offset().saturating_add(start))
         })
     }

@@ -1,4 +1,4 @@
-//! Compressed block devices of cloop, version 2: nothing else knows their bytes.
+//! Compressed block devices of cloop, versions 0.68 to 4: nothing else knows their bytes.
 //!
 //! The format is described in `docs/formats/cloop.md`.
 
@@ -21,8 +21,12 @@
 
 mod device;
 mod header;
+mod index;
+mod layout;
 mod write;
 
 pub use device::{CloopDevice, OpenOptions};
-pub use header::{CloopHeader, is_image};
-pub use write::{WriteOptions, WriteReport, write};
+pub use header::{CloopHeader, is_image, is_image_by_end};
+pub use index::BlockCodec;
+pub use layout::CloopVersion;
+pub use write::{WriteOptions, WriteReport, WrittenVersion, write};

@@ -1,4 +1,4 @@
-//! Writes compressed devices of version 2: blocks are compressed by many threads.
+//! Writes compressed devices of versions 2 and 4: blocks are compressed by many threads.
 //!
 //! In: the bytes of a device. Out: an image.
 //!
@@ -9,15 +9,26 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use sinterfs_block::codec::unit::encode;
+use sinterfs_block::codec::unit::encode::{self, XzOptions};
 use sinterfs_block::{ReadAt, Sink};
 use sinterfs_model::{Error, Observer, Result, Stage, Tally};
 
-use crate::header::{BLOCK_SIZE_MAX, CloopHeader, HEADER_LEN, SCRIPT_LEN};
+use crate::header::CloopHeader;
+use crate::index::{BlockCodec, IndexKind};
+use crate::layout::{BLOCK_SIZE_MAX, CloopVersion, HEADER_LEN, SCRIPT_LEN};
 
 /// What the first bytes do where the driver of cloop is: they mount the image.
-const SCRIPT: &[u8] = b"#!/bin/sh\n#V2.0 Format\n\
-    modprobe cloop file=$0 && mount -r /dev/cloop0 $1\nexit $?\n";
+fn script(version: WrittenVersion) -> Vec<u8> {
+    let number = match version {
+        WrittenVersion::V2 => 2,
+        WrittenVersion::V4(_) => 4,
+    };
+    let text = format!(
+        "#!/bin/sh\n#V{number}.0 Format\n\
+         modprobe cloop file=$0 && mount -r /dev/cloop0 $1\nexit $?\n"
+    );
+    text.into_bytes()
+}
 
 /// Blocks that a thread compresses before they are written.
 const BATCH: u64 = 16;
@@ -25,12 +36,24 @@ const BATCH: u64 = 16;
 /// Bytes of so many, before they are compressed.
 const BATCH_BYTES: u64 = 16 << 20;
 
+/// The version of an image that is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WrittenVersion {
+    /// 2.0: zlib, which every driver reads.
+    V2,
+    /// 4.0 with this codec; blocks that do not get smaller are stored as they are.
+    V4(BlockCodec),
+}
+
 /// How to write an image.
 #[derive(Debug, Clone, Copy)]
 pub struct WriteOptions {
     /// Bytes of a decoded block: a multiple of 512.
     pub block_size: u32,
-    /// 0 stores, 1 to 12 compress: higher is smaller and slower.
+    /// The version.
+    pub version: WrittenVersion,
+    /// 0 stores, 1 to 12 compress: higher is smaller and slower. Levels of xz end at 9, LZO has
+    /// one.
     pub level: i32,
     /// The number of threads that compress.
     pub threads: usize,
@@ -40,6 +63,7 @@ impl Default for WriteOptions {
     fn default() -> Self {
         Self {
             block_size: 64 << 10,
+            version: WrittenVersion::V2,
             level: 9,
             threads: 1,
         }
@@ -70,15 +94,16 @@ pub fn write(
 ) -> Result<WriteReport> {
     let header = header(device.len(), options)?;
     observer.expect(Stage::Compress, bytes(device.len()));
-    let mut head = SCRIPT.to_vec();
+    let mut head = script(options.version);
     head.resize(usize::try_from(SCRIPT_LEN).unwrap_or(0), 0);
     head.extend(header.block_size.to_be_bytes());
     head.extend(header.blocks.to_be_bytes());
     // offsets are known at the end
-    let table_len = usize::try_from(header.table_len()).unwrap_or(usize::MAX);
+    let index_len = IndexKind::Long.len(header.blocks);
+    let table_len = usize::try_from(index_len).unwrap_or(usize::MAX);
     head.resize(head.len().saturating_add(table_len), 0);
     put(out, &head)?;
-    let mut at = HEADER_LEN.saturating_add(header.table_len());
+    let mut at = HEADER_LEN.saturating_add(index_len);
     let mut table = Vec::with_capacity(table_len);
     let unit = u64::from(options.block_size);
     let batch = (BATCH_BYTES / unit).clamp(1, BATCH);
@@ -87,8 +112,9 @@ pub fn write(
     while start < device.len() {
         observer.check_cancelled()?;
         let end = start.saturating_add(step).min(device.len());
-        for stored in compress(device, start, end, options)? {
-            table.extend(at.to_be_bytes());
+        for Encoded { codec, stored } in compress(device, start, end, options)? {
+            let flags = u64::from(codec.number()) << 60;
+            table.extend((at | flags).to_be_bytes());
             put(out, &stored)?;
             at = at.saturating_add(stored.len() as u64);
         }
@@ -124,16 +150,40 @@ fn header(len: u64, options: WriteOptions) -> Result<CloopHeader> {
         let what = format!("block size {size}: must be a multiple of 512, at most 64 MiB");
         return Err(Error::invalid(what));
     }
-    if options.level != 0 && !encode::ZLIB_LEVELS.contains(&options.level) {
-        let what = format!("level {}: must be from 0 to 12", options.level);
+    let most = match options.version {
+        WrittenVersion::V4(BlockCodec::Xz) => 9,
+        _ => *encode::ZLIB_LEVELS.end(),
+    };
+    if !(0..=most).contains(&options.level) {
+        let what = format!("level {}: must be from 0 to {most}", options.level);
         return Err(Error::invalid(what));
     }
     let blocks = u32::try_from(len.div_ceil(size.into()));
     let blocks = blocks.map_err(|_| Error::limit("a device of more than 2^32 blocks"))?;
     Ok(CloopHeader {
+        version: match options.version {
+            WrittenVersion::V2 => CloopVersion::V2,
+            WrittenVersion::V4(_) => CloopVersion::V4,
+        },
         block_size: size,
         blocks,
     })
+}
+
+/// A block as it is stored.
+#[derive(Debug)]
+struct Encoded {
+    codec: BlockCodec,
+    stored: Vec<u8>,
+}
+
+impl Default for Encoded {
+    fn default() -> Self {
+        Self {
+            codec: BlockCodec::Stored,
+            stored: Vec::new(),
+        }
+    }
 }
 
 /// Compresses the blocks of a part of the device, by several threads.
@@ -142,11 +192,11 @@ fn compress(
     start: u64,
     end: u64,
     options: WriteOptions,
-) -> Result<Vec<Vec<u8>>> {
+) -> Result<Vec<Encoded>> {
     let unit = u64::from(options.block_size);
     let count = usize::try_from((end - start).div_ceil(unit)).unwrap_or(0);
-    let done: Vec<Mutex<Result<Vec<u8>>>> =
-        (0..count).map(|_| Mutex::new(Ok(Vec::new()))).collect();
+    let empty = || Mutex::new(Ok(Encoded::default()));
+    let done: Vec<Mutex<Result<Encoded>>> = (0..count).map(|_| empty()).collect();
     let next = AtomicUsize::new(0);
     sinterfs_workers::run(options.threads.min(count), "compress", || {
         loop {
@@ -163,16 +213,48 @@ fn compress(
 }
 
 /// Compresses a block; one that the device does not fill is followed by zeros.
-fn block(device: &dyn ReadAt, start: u64, end: u64, options: WriteOptions) -> Result<Vec<u8>> {
+fn block(device: &dyn ReadAt, start: u64, end: u64, options: WriteOptions) -> Result<Encoded> {
     let mut raw = vec![0; options.block_size as usize];
     let len = usize::try_from(end - start).unwrap_or(usize::MAX);
     if let Some(filled) = raw.get_mut(..len) {
         device.read_at(start, filled)?;
     }
+    let codec = match options.version {
+        WrittenVersion::V2 => BlockCodec::Zlib,
+        WrittenVersion::V4(codec) => codec,
+    };
     if options.level > 0
-        && let Some(stored) = encode::zlib(&raw, options.level)?
+        && let Some(stored) = encoded(&raw, codec, options.level)?
     {
-        return Ok(stored);
+        return Ok(Encoded { codec, stored });
     }
-    Ok(encode::stored_zlib(&raw))
+    Ok(match options.version {
+        WrittenVersion::V2 => Encoded {
+            codec,
+            stored: encode::stored_zlib(&raw),
+        },
+        WrittenVersion::V4(_) => Encoded {
+            codec: BlockCodec::Stored,
+            stored: raw,
+        },
+    })
+}
+
+/// Returns the stream of a block if that is smaller.
+fn encoded(raw: &[u8], codec: BlockCodec, level: i32) -> Result<Option<Vec<u8>>> {
+    match codec {
+        BlockCodec::Stored => Ok(None),
+        BlockCodec::Zlib => encode::zlib(raw, level),
+        BlockCodec::Xz => {
+            let options = XzOptions {
+                level: u32::try_from(level).unwrap_or(0),
+                extreme: false,
+                dictionary: BLOCK_SIZE_MAX,
+                converters: &[],
+            };
+            encode::xz(raw, options)
+        }
+        BlockCodec::Lz4 => encode::lz4_hc(raw, level),
+        BlockCodec::Lzo => encode::lzo(raw),
+    }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
 use sinterfs_block::{MemorySource, ReadAt};
-use sinterfs_cloop::{CloopDevice, OpenOptions, WriteOptions, write};
+use sinterfs_cloop::{BlockCodec, CloopDevice, OpenOptions, WriteOptions, WrittenVersion, write};
 use sinterfs_model::{Kind, Limits, Quiet};
 use sinterfs_testkit::{noise, skip};
 
@@ -55,6 +55,7 @@ fn images_are_unpacked_by_their_own_tool() {
             block_size,
             level,
             threads: 3,
+            ..WriteOptions::default()
         };
         let bytes = image(options);
         let own = OpenOptions {
@@ -77,6 +78,47 @@ fn images_are_unpacked_by_their_own_tool() {
         }
         assert!(fs::read(&out).unwrap() == expected, "{block_size} {level}");
     }
+}
+
+#[test]
+fn version_4_comes_back() {
+    let mut sizes = Vec::new();
+    for (codec, level) in [
+        (BlockCodec::Zlib, 9),
+        (BlockCodec::Xz, 6),
+        (BlockCodec::Lz4, 9),
+        (BlockCodec::Lzo, 1),
+        (BlockCodec::Stored, 9),
+        (BlockCodec::Xz, 0),
+    ] {
+        let bytes = image(WriteOptions {
+            version: WrittenVersion::V4(codec),
+            level,
+            threads: 2,
+            ..WriteOptions::default()
+        });
+        assert!(bytes.starts_with(b"#!/bin/sh\n#V4.0 Format\n"));
+        let own = OpenOptions {
+            offset: 0,
+            limits: Limits::default(),
+            cache: Arc::new(BlockCache::new(1 << 20, 65_536)),
+        };
+        let opened = CloopDevice::open(Arc::new(MemorySource(bytes.clone())), &own).unwrap();
+        assert!(
+            opened.read(0, opened.len()).unwrap()[..] == padded(65_536),
+            "{codec:?}"
+        );
+        sizes.push(bytes.len());
+    }
+    // noise is stored by each, text by the last two
+    let [zlib, xz, lz4, lzo, stored, unpacked] = sizes[..] else {
+        panic!("six sizes");
+    };
+    assert!(xz < zlib && zlib < lz4 && zlib < lzo, "{sizes:?}");
+    assert!(
+        lz4 < stored && lzo < stored && stored == unpacked,
+        "{sizes:?}"
+    );
 }
 
 #[test]
@@ -106,6 +148,7 @@ fn impossible_options_are_refused() {
             block_size,
             level,
             threads: 1,
+            ..WriteOptions::default()
         };
         let refused = write(&MemorySource(vec![1]), &mut Vec::new(), options, &Quiet);
         assert_eq!(refused.unwrap_err().kind(), Kind::Invalid);

@@ -14,7 +14,7 @@ pub use crate::write::attributes::{AttributeChanges, RootChanges};
 pub use crate::write::build::{build, reports_digest};
 pub use crate::write::builder::Builder;
 pub use crate::write::device::compress_device;
-pub use crate::write::device_options::{DeviceOptions, DeviceReport};
+pub use crate::write::device_options::{DeviceCodec, DeviceOptions, DeviceReport};
 pub use crate::write::filters::Filter;
 pub use crate::write::header::{HeaderSource, NewHeader};
 pub use crate::write::input::kinds::{Input, Layering, ManifestOptions, MergePart, Whiteouts};

@@ -163,6 +163,23 @@ pub fn for_image(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<&'st
     }
 }
 
+/// Returns the name of the format that knows the first bytes.
+pub(crate) fn format_of(
+    source: &Arc<dyn ReadAt>,
+    options: &OpenOptions,
+) -> Result<Option<&'static str>> {
+    let here = OpenOptions {
+        offset: Some(0),
+        ..options.clone()
+    };
+    for &format in FORMATS {
+        if format.bid(source, &here)? == Bid::Certain {
+            return Ok(Some(format.name()));
+        }
+    }
+    Ok(None)
+}
+
 /// The first bytes of files that are taken for images.
 const NO_IMAGES: [(&[u8], &str); 4] = [
     (b"PK\x03\x04", "a zip archive"),
@@ -235,7 +252,8 @@ pub fn device_content(
     source: &Arc<dyn ReadAt>,
     options: &OpenOptions,
 ) -> Result<Option<(Arc<dyn ReadAt>, OpenOptions)>> {
-    cloop::content(source, options)
+    let is_other = || Ok(format_of(source, options)?.is_some());
+    cloop::content(source, options, is_other)
 }
 
 /// Compresses a device.

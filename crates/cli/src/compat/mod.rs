@@ -7,6 +7,7 @@
 
 mod checkers;
 mod composefs;
+mod create_compressed_fs;
 mod dump_erofs;
 mod exit_codes;
 mod mkdwarfs;
@@ -67,13 +68,14 @@ pub struct Translated {
     notes: Vec<String>,
 }
 
-const TOOLS: [&Tool; 28] = [
+const TOOLS: [&Tool; 29] = [
     &mksquashfs::TOOL,
     &sqfstar::TOOL,
     &squashfs_ng::TAR2SQFS,
     &squashfs_ng::GENSQUASHFS,
     &mkfs_erofs::TOOL,
     &mkfs_cramfs::TOOL,
+    &create_compressed_fs::TOOL,
     &mkisofs::MKISOFS,
     &mkisofs::GENISOIMAGE,
     &mkisofs::XORRISOFS,

@@ -51,7 +51,9 @@ fn refusals_name_the_option_that_was_typed() {
 fn complaints_about_values_name_the_option_that_was_typed() {
     let operands = |tool: &Tool| match tool.name {
         "mksquashfs" => ["/nowhere/a", "/nowhere/b"].map(OsString::from).to_vec(),
-        "mkfs.erofs" | "mkfs.cramfs" => ["/nowhere/a", "/nowhere/b"].map(OsString::from).to_vec(),
+        "mkfs.erofs" | "mkfs.cramfs" | "create_compressed_fs" => {
+            ["/nowhere/a", "/nowhere/b"].map(OsString::from).to_vec()
+        }
         "mkisofs" | "genisoimage" | "xorrisofs" => ["-o", "/nowhere/a", "/nowhere/b"]
             .map(OsString::from)
             .to_vec(),

@@ -8,23 +8,31 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 #[cfg(feature = "write")]
 use sinterfs_block::Sink;
-use sinterfs_cloop::{CloopDevice, is_image};
+#[cfg(feature = "write")]
+use sinterfs_cloop::{BlockCodec, WrittenVersion};
+use sinterfs_cloop::{CloopDevice, is_image, is_image_by_end};
 #[cfg(feature = "write")]
 use sinterfs_model::Observer;
 use sinterfs_model::Result;
 
 use crate::open_options::{OpenOptions, shared_cache};
 #[cfg(feature = "write")]
-use crate::write::device_options::{DeviceOptions, DeviceReport};
+use crate::write::device_options::{DeviceCodec, DeviceOptions, DeviceReport};
 
 /// Returns the content of a compressed device, whose blocks share the cache with those of the image
 /// inside; `None` for other sources.
+///
+/// `is_other` tells whether the first bytes are those of a format.
 pub(super) fn content(
     source: &Arc<dyn ReadAt>,
     options: &OpenOptions,
+    is_other: impl FnOnce() -> Result<bool>,
 ) -> Result<Option<(Arc<dyn ReadAt>, OpenOptions)>> {
     let offset = options.offset.unwrap_or(0);
-    if !is_image(&**source, offset)? {
+    // the end is looked at last: it may be far, and a whole file follows it
+    let is_device =
+        is_image(&**source, offset)? || (!is_other()? && is_image_by_end(&**source, offset)?);
+    if !is_device {
         return Ok(None);
     }
     let cache = options.cache.clone();
@@ -54,6 +62,13 @@ pub(super) fn compress(
 ) -> Result<DeviceReport> {
     let own = sinterfs_cloop::WriteOptions {
         block_size: options.block_size,
+        version: match options.codec {
+            DeviceCodec::Version2 => WrittenVersion::V2,
+            DeviceCodec::Zlib => WrittenVersion::V4(BlockCodec::Zlib),
+            DeviceCodec::Xz => WrittenVersion::V4(BlockCodec::Xz),
+            DeviceCodec::Lz4 => WrittenVersion::V4(BlockCodec::Lz4),
+            DeviceCodec::Lzo => WrittenVersion::V4(BlockCodec::Lzo),
+        },
         level: options.level,
         threads: options.threads,
     };

@@ -12,10 +12,9 @@ use sinterfs_model::{Error, Kind, Result, Setting};
 use sinterfs_partition::{Partition, PartitionTable};
 
 use crate::disk::{ChosenPartition, rows_of};
-use crate::handle::Bid;
 use crate::info::InfoRows;
 use crate::open_options::OpenOptions;
-use crate::registry::{FORMATS, for_image};
+use crate::registry::{for_image, format_of};
 
 /// What is opened of a disk.
 pub(crate) struct PartitionContent {
@@ -131,20 +130,6 @@ fn formats(
         format_of(&window, options)
     };
     table.partitions.iter().map(format).collect()
-}
-
-/// Returns the name of the format that knows the first bytes.
-fn format_of(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<&'static str>> {
-    let here = OpenOptions {
-        offset: Some(0),
-        ..options.clone()
-    };
-    for &format in FORMATS {
-        if format.bid(source, &here)? == Bid::Certain {
-            return Ok(Some(format.name()));
-        }
-    }
-    Ok(None)
 }
 
 /// Lists the partitions of a disk; `None` for a source without a table.

@@ -11,7 +11,7 @@ use crate::registry;
 use crate::write::device_options::{DeviceOptions, DeviceReport};
 use crate::write::output::Output;
 
-/// Compresses a file into a device image of cloop, version 2.0.
+/// Compresses a file into a device image of cloop.
 ///
 /// # Errors
 /// `Invalid` for options that cannot be and for an output that exists and is not to be replaced,
