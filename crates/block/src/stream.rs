@@ -10,6 +10,8 @@
 mod bzip2;
 #[cfg(feature = "streams")]
 mod gzip;
+#[cfg(feature = "lzma")]
+mod lzma;
 #[cfg(any(feature = "lzma", feature = "zstd"))]
 mod window;
 #[cfg(feature = "lzma")]
@@ -37,6 +39,8 @@ pub enum StreamFormat {
     Xz,
     /// bzip2.
     Bzip2,
+    /// The format before xz, which no first bytes identify.
+    Lzma,
 }
 
 impl StreamFormat {
@@ -63,6 +67,7 @@ impl StreamFormat {
             Self::Zstd => built_in!("zstd", "zstd", zstd::decode(stream)),
             Self::Xz => built_in!("lzma", "xz", xz::decode(stream)),
             Self::Bzip2 => built_in!("streams", "bzip2", bzip2::decode(stream)),
+            Self::Lzma => built_in!("lzma", "lzma", lzma::decode(stream)),
         }
     }
 }

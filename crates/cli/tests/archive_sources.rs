@@ -582,6 +582,50 @@ fn debian_packages_are_what_dpkg_unpacks() {
 }
 
 #[test]
+fn rpm_packages_are_what_bsdtar_unpacks() {
+    if !(can_make_trees() && has("rpmbuild") && has("bsdtar")) {
+        return;
+    }
+    let (work, made) = (scratch(), now());
+    make_tree(&work.path().join("tree"));
+    // a package has neither attributes nor parts of seconds, and owners by name alone
+    let script =
+        "cd tree; rm -r holes only-a-hole pipe null disk odd* 0* a/far a/hard-symlink 'with space'
+        setfacl -Rb .; setfattr -x trusted.sinter a/file; setfattr -x trusted.a=b%c a/empty
+        chown -Rh 0:0 .; chmod 4755 a/file; seq 1 30000 >numbers
+        find . -print0 | xargs -0 touch -h -d @1000000000
+        cd ..; printf 'Name: a\nVersion: 1\nRelease: 1\nSummary: a\nLicense: a\nBuildArch: noarch\n\
+        %%description\na\n%%files\n/*\n' >a.spec";
+    shell(work.path(), script);
+    for payload in [
+        "w6.gzdio",
+        "w2.xzdio",
+        "w3.zstdio",
+        "w9.bzdio",
+        "w2.lzdio",
+        "w.ufdio",
+    ] {
+        let script = format!(
+            "rm -rf root rpms; mkdir root; cp -a tree/. root
+            rpmbuild -bb --quiet --define \"_topdir $PWD/top\" --define \"_rpmdir $PWD/rpms\" \
+                --define '_binary_payload {payload}' --define '__os_install_post true' \
+                --define '__spec_install_pre true' --buildroot \"$PWD/root\" a.spec >said 2>&1
+            mv rpms/noarch/*.rpm x.rpm"
+        );
+        shell(work.path(), &script);
+        let package = work.path().join("x.rpm");
+        let theirs = theirs(work.path(), &package, "bsdtar", made).unwrap();
+        assert!(theirs.len() > 6, "{payload}: {theirs:?}");
+        let found = differences(&theirs, &ours(work.path(), &package, made));
+        assert!(found.is_empty(), "{payload}:\n{found}");
+        let bytes = fs::read(&package).unwrap();
+        fs::write(&package, &bytes[..bytes.len() / 2]).unwrap();
+        let output = try_build(&[package.as_os_str()], &work.path().join("cut"), &[]);
+        assert!(!output.status.success(), "{payload}");
+    }
+}
+
+#[test]
 fn an_initramfs_of_several_archives_is_one_tree() {
     if !(has("cpio") && has("gzip") && has("xz") && has("zstd")) {
         return;

@@ -16,7 +16,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use sinterfs_archive::{Member, Notes, ar, cpio, tar};
+use sinterfs_archive::{Member, Notes, ar, cpio, rpm, tar};
 use sinterfs_block::stream::StreamFormat;
 use sinterfs_model::{
     Error, FileContent, Loss, NodeId, Observer, Result, Source, Stage, Tally, Tree,
@@ -41,6 +41,7 @@ pub fn is_archive(start: &[u8]) -> bool {
         || tar::read::is_tar(start)
         || cpio::read::is_cpio(start)
         || ar::is_deb(start)
+        || rpm::is_rpm(start)
 }
 
 /// How an archive is read.

@@ -9,7 +9,7 @@ use std::io::{BufReader, ErrorKind, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use sinterfs_archive::{Stream, ar, cpio, tar};
+use sinterfs_archive::{Stream, ar, cpio, rpm, tar};
 use sinterfs_block::stream::StreamFormat;
 use sinterfs_model::{Error, Observer, Result};
 
@@ -83,15 +83,19 @@ impl ArchiveBytes {
 
     /// Returns the archive as far as it is compressed as a whole.
     fn decoded(self, scratch: &Scratch, observer: &dyn Observer) -> Result<Arc<File>> {
-        let is_package = ar::is_deb(&self.start);
+        let (is_deb, is_rpm) = (ar::is_deb(&self.start), rpm::is_rpm(&self.start));
+        let is_package = is_deb || is_rpm;
         let stream: Box<dyn Read + Send> = match (self.origin, self.compression) {
             (Origin::File(file), None) if !is_package => return Ok(Arc::new(file)),
             (Origin::File(file), None) => Box::new(BufReader::with_capacity(STEP, file)),
             (Origin::File(file), Some(_)) => Box::new(file),
             (Origin::Stream(stream), _) => Box::new(std::io::Cursor::new(self.start).chain(stream)),
         };
-        if is_package {
+        if is_deb {
             return copy(package_data(stream)?, scratch, observer);
+        }
+        if is_rpm {
+            return copy(payload(stream)?, scratch, observer);
         }
         match self.compression {
             None => copy(stream, scratch, observer),
@@ -160,6 +164,30 @@ fn package_data(mut stream: Box<dyn Read + Send>) -> Result<Box<dyn Read + Send>
         None if is_tar => Ok(Box::new(whole)),
         None => {
             let what = "a package whose files are compressed neither by gzip, xz, zstd nor bzip2";
+            Err(Error::unsupported(what))
+        }
+    }
+}
+
+/// Returns the cpio with the files of an RPM package.
+fn payload(mut stream: Box<dyn Read + Send>) -> Result<Box<dyn Read + Send>> {
+    let compressor = rpm::seek_payload(&mut stream)?;
+    let start = start(|rest, _| stream.read(rest))?;
+    let compression = match compressor.as_deref() {
+        Some("lzma") => Some(StreamFormat::Lzma),
+        _ => StreamFormat::detect(&start),
+    };
+    let is_cpio = cpio::read::is_cpio(&start);
+    let whole = std::io::Cursor::new(start).chain(stream);
+    match compression {
+        Some(compression) => compression.decode(BufReader::with_capacity(STEP, whole)),
+        None if is_cpio => Ok(Box::new(whole)),
+        None => {
+            let compressor = compressor.unwrap_or_default();
+            let what = format!(
+                "a package whose files are compressed by {compressor:?}: gzip, xz, lzma, zstd and \
+                 bzip2 are read"
+            );
             Err(Error::unsupported(what))
         }
     }
