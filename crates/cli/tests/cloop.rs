@@ -70,6 +70,107 @@ fn an_image_in_a_device_is_opened_and_unpacked() {
     );
 }
 
+#[test]
+fn version_4_and_the_name_of_the_other_program() {
+    use std::os::unix::process::CommandExt;
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    fs::create_dir(path("tree")).unwrap();
+    fs::write(path("tree/text"), "some text ".repeat(50_000)).unwrap();
+    let image = build("squashfs", &path("tree"), &path("image"), &["-l0"]);
+    let cloop = |flags: &[&str]| {
+        let mut program = support::sinter();
+        program.current_dir(work.path());
+        program.args(["cloop", "--force", "-o", "device", "image"]);
+        program.args(flags).output().unwrap()
+    };
+    let mut sizes = Vec::new();
+    for (flags, version) in [
+        (&[][..], "2.0"),
+        (&["-C", "xz", "-l6"], "4.0"),
+        (&["-C", "lz4"], "4.0"),
+        (&["-C", "lzo"], "4.0"),
+        (&["--version", "4"], "4.0"),
+    ] {
+        let made = cloop(flags);
+        assert!(made.status.success(), "{flags:?}: {}", words_of(&made));
+        let device = path("device");
+        let start = fs::read(&device).unwrap();
+        let expected = format!("#!/bin/sh\n#V{version} Format\n");
+        assert!(start.starts_with(expected.as_bytes()), "{flags:?}");
+        let shown = run([Path::new("cat"), &device, Path::new("text")]);
+        assert_eq!(shown.stdout, fs::read(path("tree/text")).unwrap());
+        sizes.push(start.len());
+    }
+    assert!(sizes[1] < sizes[0] && sizes[2] < image.len(), "{sizes:?}");
+    for (flags, expected) in [
+        (
+            &["--version", "2", "-C", "xz"][..],
+            "version 2 has zlib alone",
+        ),
+        (&["--version", "3"], "is read, but not written"),
+        (&["-C", "xz", "-l", "10"], "must be from 0 to 9"),
+    ] {
+        let output = cloop(flags);
+        assert!(!output.status.success(), "{flags:?}");
+        let said = words_of(&output);
+        assert!(said.contains(expected), "{flags:?}: {said}");
+    }
+    for (line, code) in [
+        ("-q -B 32768 -L 9 -t 2 image theirs", 0),
+        ("-b -m image theirs", 0),
+        ("-L-2 image theirs", 0),
+        ("-L 10 -a 3 image theirs", 0),
+        ("-s 5 image theirs", 2),
+        ("image 65536", 2),
+        ("image -", 2),
+    ] {
+        let mut program = support::sinter();
+        program
+            .arg0("create_compressed_fs")
+            .current_dir(work.path());
+        let output = program.args(line.split(' ')).output().unwrap();
+        let succeeded = output.status.success();
+        assert_eq!(succeeded, code == 0, "{line}: {}", words_of(&output));
+        if succeeded {
+            let shown = run([Path::new("cat"), &path("theirs"), Path::new("text")]);
+            assert_eq!(shown.stdout, fs::read(path("tree/text")).unwrap(), "{line}");
+        }
+    }
+}
+
+#[test]
+fn an_appimage_is_a_program_with_an_image() {
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    fs::create_dir(path("tree")).unwrap();
+    fs::write(path("tree/AppRun"), "some text").unwrap();
+    let image = build("squashfs", &path("tree"), &path("image"), &[]);
+    // the runtime of type 2: a program for ELF with the magic in its identification
+    let mut program = b"\x7fELF\x02\x01\x01\x00AI\x02".to_vec();
+    program.extend(sinterfs_testkit::noise(3, 190_000));
+    fs::write(path("tool.AppImage"), [program, image].concat()).unwrap();
+    let tool = path("tool.AppImage");
+    let said = |words: &[&str]| {
+        let words = words.iter().map(Path::new).chain([&*tool]);
+        String::from_utf8(run(words).stdout).unwrap()
+    };
+    assert!(said(&["info"]).contains("AppImage, type 2"));
+    assert_eq!(said(&["ls"]), "AppRun\n");
+    said(&["check", "--deep"]);
+    let cat = run([Path::new("cat"), &tool, Path::new("AppRun")]);
+    assert_eq!(cat.stdout, b"some text");
+    run([Path::new("extract"), &tool, Path::new("-o"), &path("out")]);
+    assert_eq!(fs::read(path("out/AppRun")).unwrap(), b"some text");
+    run([
+        Path::new("convert"),
+        &tool,
+        Path::new("-o"),
+        &path("x.dwarfs"),
+    ]);
+    run([Path::new("diff"), &path("x.dwarfs"), &tool]);
+}
+
 /// Makes a disk with images in partitions; false without sfdisk. Partition 2 holds noise.
 fn make_disk(disk: &Path, label: &str, images: [&[u8]; 2]) -> bool {
     let mut bytes = vec![0; 8 << 20];

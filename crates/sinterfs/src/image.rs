@@ -49,6 +49,8 @@ struct Inner {
     comment: Option<String>,
     /// The disk, if the image is in a partition of one.
     disk: Option<ChosenPartition>,
+    /// The program that the image is behind of, if it is one that carries images.
+    carrier: Option<&'static str>,
 }
 
 impl fmt::Debug for Image {
@@ -192,6 +194,7 @@ impl Image {
         root: Option<Root>,
         comment: Option<String>,
         disk: Option<ChosenPartition>,
+        carrier: Option<&'static str>,
     ) -> Self {
         Self(Arc::new(Inner {
             format,
@@ -199,6 +202,7 @@ impl Image {
             root,
             comment,
             disk,
+            carrier,
         }))
     }
 
@@ -233,6 +237,8 @@ impl Image {
             rows.extend(comment.map(|comment| ("signed".to_owned(), comment.into())));
         }
         rows.extend(self.0.disk.iter().flat_map(ChosenPartition::rows));
+        let carrier = self.0.carrier;
+        rows.extend(carrier.map(|carrier| ("in a program".to_owned(), carrier.into())));
         let damage = self.0.handle.damage();
         if !damage.is_empty() && !rows.iter().any(|(name, _)| name == DAMAGE) {
             let damage = damage.iter().map(|error| error.to_string().into());

@@ -79,13 +79,27 @@ pub(crate) fn open_trusted(trusted: &TrustedSource) -> Result<Image> {
     let handle = format.open(Arc::clone(source), options)?;
     let comment = trusted.comment.clone();
     let disk = trusted.disk.clone();
+    let carrier = carrier(&**source)?;
     Ok(Image::new(
         format.name(),
         handle,
         trusted.root(),
         comment,
         disk,
+        carrier,
     ))
+}
+
+/// Returns the kind of a program that carries an image, by its first bytes.
+fn carrier(source: &dyn ReadAt) -> Result<Option<&'static str>> {
+    if source.len() < 11 {
+        return Ok(None);
+    }
+    Ok(match *source.read(0, 11)? {
+        [0x7f, b'E', b'L', b'F', _, _, _, _, b'A', b'I', 1] => Some("AppImage, type 1"),
+        [0x7f, b'E', b'L', b'F', _, _, _, _, b'A', b'I', 2] => Some("AppImage, type 2"),
+        _ => None,
+    })
 }
 
 /// Opens an image file whose decoded blocks go into a cache that is shared.
