@@ -319,3 +319,94 @@ fn damage_and_wrong_input_leave_nothing() {
     let help = try_run(["convert", "--help"]);
     assert!(String::from_utf8_lossy(&help.stdout).contains("Examples:"));
 }
+
+/// The formats that are written, with what names the objects of one that has them.
+fn formats(store: &Path) -> [(&'static str, Vec<String>, Vec<String>); 7] {
+    let store = store.display().to_string();
+    [
+        (
+            "dwarfs",
+            vec!["--time-resolution=1ns".to_owned(), "-l1".to_owned()],
+            Vec::new(),
+        ),
+        ("squashfs", Vec::new(), Vec::new()),
+        ("erofs", Vec::new(), Vec::new()),
+        (
+            "composefs",
+            vec![format!("--digest-store={store}")],
+            vec![format!("--objects={store}")],
+        ),
+        ("cramfs", Vec::new(), Vec::new()),
+        ("wim", Vec::new(), Vec::new()),
+        ("iso9660", Vec::new(), Vec::new()),
+    ]
+}
+
+/// A tree with something of all that one format keeps and another does not.
+fn mixed_tree(tree: &Path) {
+    fs::create_dir(tree).unwrap();
+    let script = "mkdir -p a/empty; seq 1 9000 >a/file; ln a/file a/hard; ln -s file a/symlink
+        ln a/symlink a/hard-symlink; : >none; mkfifo pipe; mknod null c 1 3; mknod disk b 259 70000
+        truncate -s 1M holes; printf end >>holes; printf x >\"$(printf 'odd\\377')\"
+        chown 1234:4321 a/file; chown 3000000:2999999 none; chmod 4751 a/file; chmod 1777 a/empty
+        setfattr -n user.word -v text a/file; setfattr -n trusted.word -v text a/empty
+        setfacl -m u:12345:rw,g:54321:x,m:rwx none
+        touch -h -d '1969-12-31 12:00:00.25 UTC' a/symlink
+        touch -d '2021-02-03 04:05:06.789012345 UTC' a/file none null holes a/empty a .";
+    support::shell(tree, script);
+}
+
+/// Runs a command and returns what it reports as lost.
+fn losses(command: &str, from: &Path, to: &Path, flags: &[&Vec<String>]) -> serde_json::Value {
+    let mut program = sinter();
+    program.args([command, "--force", "--json"]);
+    program.args(flags.iter().copied().flatten());
+    let output = program.arg(from).arg("-o").arg(to).output().unwrap();
+    assert!(output.status.success(), "{command} {flags:?}: {output:?}");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    report["losses"].clone()
+}
+
+#[test]
+fn every_pair_of_formats_keeps_what_a_build_of_the_files_keeps() {
+    let tools = ["setfattr", "setfacl"];
+    if !is_root() || !tools.iter().all(|tool| support::archives::has(tool)) {
+        return;
+    }
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    mixed_tree(&path("tree"));
+    let store = path("store");
+    for (from, build_flags, open_flags) in formats(&store) {
+        let (old, out) = (path(&format!("old.{from}")), path("out"));
+        let format = vec!["-f".to_owned(), from.to_owned()];
+        let first = losses("build", &path("tree"), &old, &[&format, &build_flags]);
+        let keeps_all = ["erofs", "iso9660"].contains(&from);
+        assert_eq!(first == serde_json::json!([]), keeps_all, "{from}: {first}");
+        let mut extract = sinter();
+        extract.args(["extract", "-q"]).args(&open_flags).arg(&old);
+        let extracted = extract.arg("-o").arg(&out).output().unwrap();
+        assert!(extracted.status.success(), "{from}: {extracted:?}");
+        for (to, flags, open) in formats(&store) {
+            let (built, made) = (path("built"), path("made"));
+            let format = vec!["-f".to_owned(), to.to_owned()];
+            let of_files = losses("build", &out, &built, &[&format, &flags]);
+            let lost = losses("convert", &old, &made, &[&format, &flags, &open_flags]);
+            let (further, lost): (Vec<_>, Vec<_>) = lost.as_array().unwrap().iter().partition(
+                // extracted files have such times of their own
+                |loss| loss["what"] == "files with times of access and of inode change",
+            );
+            assert!(further.is_empty() || from == "iso9660", "{from} to {to}");
+            let of_files: Vec<_> = of_files.as_array().unwrap().iter().collect();
+            assert_eq!(lost, of_files, "{from} to {to}");
+            let mut diff = sinter();
+            let diff = diff.arg("diff").args(&open).args([&built, &made]).output();
+            let diff = diff.unwrap();
+            assert!(
+                diff.status.success() && diff.stdout.is_empty(),
+                "{from} to {to}: {diff:?}"
+            );
+        }
+        fs::remove_dir_all(&out).unwrap();
+    }
+}
