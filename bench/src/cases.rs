@@ -4,6 +4,7 @@ mod ablate;
 mod build;
 mod cluster_sizes;
 mod extract;
+mod formats;
 mod kernel_images;
 mod kernel_reads;
 mod listing;
@@ -15,7 +16,7 @@ mod serve;
 use crate::case::Case;
 
 /// All cases, in the order of reports.
-pub const ALL: [&dyn Case; 11] = [
+pub const ALL: [&dyn Case; 12] = [
     &build::Build,
     &extract::Extract,
     &mount::ReadAll,
@@ -27,6 +28,7 @@ pub const ALL: [&dyn Case; 11] = [
     &kernel_reads::KernelReads,
     &listing::Listing,
     &mounts::Mounts,
+    &formats::Formats,
 ];
 
 /// Returns the cases of a suite; none for one that measures nothing.
@@ -36,7 +38,8 @@ pub fn suite(name: &str) -> &'static [&'static dyn Case] {
         "ablate" => &ALL[5..6],
         "scale" => &ALL[6..7],
         "erofs" => &ALL[7..10],
-        "mounts" => &ALL[10..],
+        "mounts" => &ALL[10..11],
+        "formats" => &ALL[11..],
         _ => &[],
     }
 }

@@ -68,7 +68,9 @@ impl Default for BenchOptions {
 }
 
 /// The first words that choose what is measured.
-pub const SUITES: [&str; 6] = ["compare", "ablate", "scale", "erofs", "mounts", "render"];
+pub const SUITES: [&str; 7] = [
+    "compare", "ablate", "scale", "erofs", "mounts", "formats", "render",
+];
 
 /// The text of `bench --help`.
 pub const USAGE: &str = "\
@@ -77,6 +79,7 @@ usage: cargo xtask bench [compare] [SET...] [OPTIONS]   builds, extractions and 
        cargo xtask bench scale SET...       cost against input size: growing parts of all SETs
        cargo xtask bench erofs [SET...]     sizes and reads of EROFS by the kernel; needs root
        cargo xtask bench mounts [SET...]    default images in their own drivers; needs root
+       cargo xtask bench formats [SET...]   every format that is written, beside its tools
        cargo xtask bench render [SET...]    measures nothing: shows earlier results (of the SETs)
        cargo xtask bench micro [ARGS]       our own micro-benchmarks; ARGS go to them
 

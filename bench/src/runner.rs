@@ -34,13 +34,20 @@ pub struct Outcome {
 impl Outcome {
     /// Makes an outcome of named figures.
     pub fn of(figures: &[(&str, f64)]) -> Self {
+        let mut outcome = Self {
+            figures: Figures::new(),
+            wrong: None,
+        };
+        outcome.add(figures);
+        outcome
+    }
+
+    /// Adds further figures.
+    pub fn add(&mut self, figures: &[(&str, f64)]) {
         let named = figures
             .iter()
             .map(|(name, value)| ((*name).to_owned(), *value));
-        Self {
-            figures: named.collect(),
-            wrong: None,
-        }
+        self.figures.extend(named);
     }
 }
 
