@@ -11,6 +11,7 @@ mod cromfs;
 mod dwarfs;
 mod erofs;
 mod ext;
+mod fat;
 #[cfg(feature = "write")]
 pub(crate) mod format_options;
 mod iso9660;
@@ -62,6 +63,7 @@ pub const FORMATS: &[&dyn Format] = &[
     &wim::WimFormat,
     &iso9660::Iso9660Format,
     &ext::ExtFormat,
+    &fat::FatFormat,
 ];
 
 /// Extensions that promise a format which is not written: better refused than disappointed.

@@ -1,0 +1,74 @@
+//! Checks a file system: the clusters of all files, and names.
+//!
+//! In: a source. Out: `Report`, which lists every problem.
+//!
+//! **Invariant:** continues after damage where possible. Content has no checksums.
+
+use std::sync::Arc;
+
+use sinterfs_block::ReadAt;
+use sinterfs_model::{Error, Findings, Kind, Observer, Result, Stage, Tally};
+
+use crate::read::{Fat, OpenOptions};
+
+/// What a check found.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// The number of inodes checked.
+    pub inodes: u64,
+    /// Problems and notes, in the order of the image.
+    pub findings: Findings,
+}
+
+/// Checks the file system in a source.
+///
+/// Damage is reported, not returned as an error. Fails only if nothing could be checked: there is
+/// no file system, reading failed, or the observer cancelled.
+pub fn check(
+    source: Arc<dyn ReadAt>,
+    options: &OpenOptions,
+    observer: &dyn Observer,
+) -> Result<Report> {
+    let mut report = Report::default();
+    let image = match Fat::open(source, options) {
+        Ok(image) => image,
+        Err(error) if matches!(error.kind(), Kind::Corrupt | Kind::Limit) => {
+            report.findings.problem(error);
+            return Ok(report);
+        }
+        Err(error) => return Err(error),
+    };
+    for what in image.left_out() {
+        report
+            .findings
+            .problem(Error::corrupt(what.clone()).within("directory"));
+    }
+    let nodes = &image.nodes.nodes;
+    let tally = |items| Tally {
+        items,
+        ..Tally::default()
+    };
+    observer.expect(Stage::Verify, tally(nodes.len() as u64));
+    for (number, node) in (1_u64..).zip(nodes) {
+        observer.check_cancelled()?;
+        if let Some(damage) = &node.damage {
+            let what = format!("inode {number:#x}: {damage}");
+            report
+                .findings
+                .problem(Error::corrupt(what).within("table"));
+        }
+        let end = image.nodes.runs(node).iter().filter_map(|run| {
+            let at = image.boot.position(run.cluster)?;
+            Some(at + u64::from(run.count) * image.boot.cluster)
+        });
+        if end.max().is_some_and(|end| end > image.window_len()) {
+            let what = format!("inode {number:#x}: clusters past the end of the file");
+            report
+                .findings
+                .problem(Error::corrupt(what).within("table"));
+        }
+        report.inodes += 1;
+        observer.advance(Stage::Verify, tally(1));
+    }
+    Ok(report)
+}

@@ -1,0 +1,15 @@
+//! Reads FAT file systems: opens them and implements `sinterfs_model::Image`.
+//!
+//! In: a source of bytes. Out: `Fat`.
+//!
+//! **Invariant:** all directories and the clusters of all files are known when an image is opened.
+
+mod boot;
+mod clusters;
+mod entries;
+mod image;
+mod nodes;
+mod open;
+
+pub use boot::is_image;
+pub use open::{Fat, OpenOptions};

@@ -1,0 +1,282 @@
+//! File systems of mkfs.fat with files of mtools: what 7-Zip unpacks is what is read; damaged ones.
+
+#![allow(clippy::unwrap_used, reason = "this is a test")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use sinterfs_block::MemorySource;
+use sinterfs_fat::check::check;
+use sinterfs_fat::read::{Fat, OpenOptions, is_image};
+use sinterfs_model::{Cursor, FileType, Image, Ino, Kind, Limits, Quiet, Result};
+use sinterfs_testkit::{Random, noise, read_file, skip};
+
+fn open(bytes: &[u8]) -> Result<Fat> {
+    let options = OpenOptions {
+        limits: Limits {
+            metadata: 64 << 20,
+            ..Limits::default()
+        },
+        ..OpenOptions::default()
+    };
+    Fat::open(Arc::new(MemorySource(bytes.to_vec())), &options)
+}
+
+/// Returns the content of each file by its path; directories have none.
+fn contents(image: &Fat) -> BTreeMap<String, Option<Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    let mut left = vec![(String::new(), image.info().root)];
+    while let Some((path, dir)) = left.pop() {
+        let listed = image.read_dir(dir, Cursor::START, &mut |entry| {
+            let name = String::from_utf8_lossy(entry.name).into_owned();
+            let path = if path.is_empty() {
+                name
+            } else {
+                format!("{path}/{name}")
+            };
+            if entry.kind == FileType::Directory {
+                found.insert(path.clone(), None);
+                left.push((path, entry.ino));
+            } else if let Ok(content) = content(image, entry.ino) {
+                found.insert(path, Some(content));
+            }
+            assert!(found.len() < 100_000, "a walk without end");
+            ControlFlow::Continue(())
+        });
+        if listed.is_err() {
+            continue;
+        }
+    }
+    found
+}
+
+fn content(image: &Fat, ino: Ino) -> Result<Vec<u8>> {
+    let inode = image.inode(ino)?;
+    let mut content = vec![0; inode.size.min(16 << 20) as usize];
+    let len = image.read_at(ino, 0, &mut content)?;
+    assert_eq!(len, content.len());
+    let (mut end, mut pieces) = (0, Vec::new());
+    image.extents(ino, 0, &mut |extent| {
+        assert_eq!(extent.offset, end);
+        end += extent.len;
+        pieces.push(extent);
+        ControlFlow::Continue(())
+    })?;
+    assert_eq!(end, inode.size);
+    Ok(content)
+}
+
+fn tree(root: &Path) {
+    fs::create_dir_all(root.join("a long name of a directory/inside")).unwrap();
+    fs::create_dir(root.join("MANY")).unwrap();
+    for number in 0..300 {
+        let name = format!("MANY/file number {number}.txt");
+        fs::write(root.join(name), format!("{number}\n").repeat(number)).unwrap();
+    }
+    fs::write(root.join("README.TXT"), "short").unwrap();
+    fs::write(root.join("lower.txt"), "lower").unwrap();
+    fs::write(root.join("ünïcödé ☃.txt"), noise(1, 100_000)).unwrap();
+    fs::write(root.join("empty"), "").unwrap();
+    fs::write(
+        root.join("a long name of a directory/inside/x"),
+        noise(2, 70_001),
+    )
+    .unwrap();
+}
+
+/// Makes a file system of a tree; `None` without its tools.
+fn made(work: &Path, size: &str, options: &[&str]) -> Option<Vec<u8>> {
+    let image = work.join("image");
+    let _ = fs::remove_file(&image);
+    let script = format!(
+        "PATH=$PATH:/usr/sbin; truncate -s {size} image && mkfs.fat -n LABEL -i 12345678 {} image \
+         >said && mcopy -s -p -m -i image tree/* ::",
+        options.join(" ")
+    );
+    let made = Command::new("sh")
+        .current_dir(work)
+        .env("MTOOLS_SKIP_CHECK", "1")
+        .env("LC_ALL", "C.UTF-8")
+        .args(["-ec", &script])
+        .output()
+        .unwrap();
+    if made.status.code() == Some(127) {
+        skip("no mkfs.fat (dosfstools) or no mcopy (mtools)");
+        return None;
+    }
+    assert!(made.status.success(), "{made:?}");
+    Some(read_file(&image))
+}
+
+/// The three kinds, and clusters of several sizes.
+const KINDS: [(&str, &str, &[&str]); 4] = [
+    ("12", "2M", &["-F12", "-s1"]),
+    ("12", "4M", &["-F12", "-s4", "-S1024"]),
+    ("16", "4M", &["-F16", "-s1", "-f1"]),
+    ("32", "40M", &["-F32", "-s1", "-R64"]),
+];
+
+#[test]
+fn files_are_those_that_7zip_unpacks() {
+    let work = tempfile::tempdir().unwrap();
+    let path = |name: &str| work.path().join(name);
+    tree(&path("tree"));
+    for (version, size, options) in KINDS {
+        let Some(bytes) = made(work.path(), size, options) else {
+            return;
+        };
+        assert!(is_image(&MemorySource(bytes.clone()), 0).unwrap());
+        let image = open(&bytes).unwrap();
+        assert_eq!(image.info().version, version, "{options:?}");
+        assert_eq!(
+            (image.label(), image.serial()),
+            ("LABEL".to_owned(), 0x1234_5678)
+        );
+        let report = check(
+            Arc::new(MemorySource(bytes.clone())),
+            &OpenOptions::default(),
+            &Quiet,
+        );
+        assert_eq!(
+            report.unwrap().findings.into_messages().0,
+            Vec::<String>::new()
+        );
+        let found = contents(&image);
+        let mut expected = BTreeMap::new();
+        let of_source = |name: &str| Some(fs::read(path("tree").join(name)).unwrap());
+        for name in [
+            "README.TXT",
+            "lower.txt",
+            "ünïcödé ☃.txt",
+            "empty",
+            "MANY/file number 7.txt",
+            "MANY/file number 299.txt",
+            "a long name of a directory/inside/x",
+        ] {
+            expected.insert(name.to_owned(), of_source(name));
+        }
+        for (name, content) in &expected {
+            assert!(found.get(name) == Some(content), "{name} {options:?}");
+        }
+        assert_eq!(found.len(), 300 + 3 + 4 + 1);
+        // times of modification, in whole seconds of even numbers
+        let seven = image
+            .lookup(image.info().root, b"README.TXT")
+            .unwrap()
+            .unwrap();
+        assert!(image.inode(seven).unwrap().meta.times.modified.secs > 1_700_000_000);
+        let out = path("out");
+        let _ = fs::remove_dir_all(&out);
+        let unpacked = Command::new("7zz")
+            .arg("x")
+            .arg(path("image"))
+            .arg(format!("-o{}", out.display()))
+            .output();
+        let Ok(unpacked) = unpacked else {
+            skip("no 7zz (7zip)");
+            continue;
+        };
+        assert!(unpacked.status.success(), "{unpacked:?}");
+        for (name, content) in &found {
+            let theirs = out.join(name);
+            match content {
+                Some(content) => assert!(&read_file(&theirs) == content, "{name}"),
+                None => assert!(theirs.is_dir(), "{name}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn damage_ends_in_errors() {
+    let work = tempfile::tempdir().unwrap();
+    tree(&work.path().join("tree"));
+    for (_, size, options) in [KINDS[0], KINDS[2]] {
+        let Some(bytes) = made(work.path(), size, options) else {
+            return;
+        };
+        for (at, new) in [
+            (11, 7),
+            (13, 3),
+            (14, 0),
+            (16, 9),
+            (21, 3),
+            (510, 0),
+            (0, 0),
+        ] {
+            let mut bad = bytes.clone();
+            bad[at] = new;
+            assert_eq!(open(&bad).unwrap_err().kind(), Kind::Invalid, "{at}");
+        }
+        assert_eq!(open(&bytes[..4096]).unwrap_err().kind(), Kind::Corrupt);
+        assert!(open(&bytes[..100]).is_err());
+        let mut random = Random(5);
+        for _ in 0..200 {
+            let mut bad = bytes.clone();
+            for _ in 0..=random.below(6) {
+                let most = [512, 20_000, 60_000][random.below(3)].min(bad.len());
+                let at = random.below(most);
+                bad[at] = random.number() as u8;
+            }
+            let Ok(image) = open(&bad) else { continue };
+            contents(&image);
+            let _ = check(Arc::new(MemorySource(bad)), &OpenOptions::default(), &Quiet);
+        }
+    }
+}
+
+#[test]
+fn chains_that_lead_back_are_damage_of_their_files() {
+    let work = tempfile::tempdir().unwrap();
+    tree(&work.path().join("tree"));
+    let (_, size, options) = KINDS[2];
+    let Some(bytes) = made(work.path(), size, options) else {
+        return;
+    };
+    let image = open(&bytes).unwrap();
+    let root = image.info().root;
+    let file = image
+        .lookup(root, "ünïcödé ☃.txt".as_bytes())
+        .unwrap()
+        .unwrap();
+    let mut first = None;
+    image
+        .extents(file, 0, &mut |extent| {
+            first = Some(extent);
+            ControlFlow::Break(())
+        })
+        .unwrap();
+    let sinterfs_model::ExtentSource::Block { block, .. } = first.unwrap().source else {
+        panic!("content is stored");
+    };
+    // the entry of its first cluster, by the layout of mkfs.fat: 4 reserved sectors, one table
+    let reserved = u64::from(u16::from_le_bytes([bytes[14], bytes[15]])) * 512;
+    let table_len = u64::from(u16::from_le_bytes([bytes[22], bytes[23]])) * 512;
+    let root_len = u64::from(u16::from_le_bytes([bytes[17], bytes[18]])) * 32;
+    let cluster = (block - (reserved + table_len + root_len)) / 512 + 2;
+    for (next, what) in [
+        (cluster as u16, "in two chains"),
+        (0, "free"),
+        (0xfff7, "leads to"),
+        (0xffff, "clusters, where the size needs"),
+    ] {
+        let mut bad = bytes.clone();
+        let at = (reserved + cluster * 2) as usize;
+        bad[at..at + 2].copy_from_slice(&next.to_le_bytes());
+        let image = open(&bad).unwrap();
+        let error = image.read_at(file, 0, &mut [0; 10]).unwrap_err();
+        assert_eq!(error.kind(), Kind::Corrupt);
+        assert!(error.what().contains(what), "{error}");
+        // all other files are there
+        assert_eq!(
+            contents(&image).len(),
+            contents(&open(&bytes).unwrap()).len() - 1
+        );
+        let report = check(Arc::new(MemorySource(bad)), &OpenOptions::default(), &Quiet).unwrap();
+        assert_eq!(report.findings.into_messages().0.len(), 1);
+    }
+}
