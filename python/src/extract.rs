@@ -66,6 +66,7 @@ pub fn extract(
         },
         continue_on_error,
         salvage,
+        strict: false,
         cached: image.cache_bytes(),
     };
     let (image, _) = image.parts(py)?;

@@ -6,7 +6,11 @@
 pub const ARROWS: &[(&str, &[&str])] = &[
     ("sinterfs-workers", &[]),
     ("sinterfs-model", &["sinterfs-workers"]),
-    ("sinterfs-block", &["sinterfs-workers", "sinterfs-model"]),
+    ("sinterfs-platform", &["sinterfs-model"]),
+    (
+        "sinterfs-block",
+        &["sinterfs-workers", "sinterfs-model", "sinterfs-platform"],
+    ),
     (
         "sinterfs-cloop",
         &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
@@ -38,7 +42,12 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("sinterfs-romfs", &["sinterfs-model", "sinterfs-block"]),
     (
         "sinterfs-wim",
-        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+        &[
+            "sinterfs-workers",
+            "sinterfs-model",
+            "sinterfs-platform",
+            "sinterfs-block",
+        ],
     ),
     ("sinterfs-archive", &["sinterfs-model"]),
     (
@@ -46,25 +55,40 @@ pub const ARROWS: &[(&str, &[&str])] = &[
         &[
             "sinterfs-workers",
             "sinterfs-model",
+            "sinterfs-platform",
             "sinterfs-block",
             "sinterfs-archive",
         ],
     ),
     (
         "sinterfs-ops",
-        &["sinterfs-workers", "sinterfs-model", "sinterfs-archive"],
+        &[
+            "sinterfs-workers",
+            "sinterfs-model",
+            "sinterfs-platform",
+            "sinterfs-archive",
+        ],
     ),
     (
         "sinterfs-parity",
-        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+        &[
+            "sinterfs-workers",
+            "sinterfs-model",
+            "sinterfs-platform",
+            "sinterfs-block",
+        ],
     ),
     ("sinterfs-mount", &["sinterfs-model"]),
-    ("sinterfs-remote", &["sinterfs-model", "sinterfs-block"]),
+    (
+        "sinterfs-remote",
+        &["sinterfs-model", "sinterfs-platform", "sinterfs-block"],
+    ),
     (
         "sinterfs",
         &[
             "sinterfs-workers",
             "sinterfs-model",
+            "sinterfs-platform",
             "sinterfs-block",
             "sinterfs-archive",
             "sinterfs-cloop",
@@ -120,12 +144,14 @@ pub const TEST_CRATES: &[&str] = &["sinterfs-testkit"];
 pub const UNSAFE_FILES: &[&str] = &[
     "crates/capi/src/lib.rs",
     "crates/mount/src/namespace.rs",
+    "crates/platform/src/windows/nt.rs",
     "crates/sinterfs/src/mount/allocator.rs",
 ];
 
 /// Crates whose `lib.rs` switches on the lints of [`super::lints`].
 pub const LINTED: &[&str] = &[
     "model",
+    "platform",
     "block",
     "archive",
     "dwarfs",
@@ -220,6 +246,7 @@ pub const LONG_LINES: &[(&str, usize)] = &[
 /// Folders of crates that no flag of the command line is named in.
 pub const LIBRARIES: &[&str] = &[
     "model",
+    "platform",
     "block",
     "archive",
     "capi",

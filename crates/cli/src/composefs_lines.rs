@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use sinterfs::platform::names;
 use sinterfs::verify::verity::{Verity, hex};
 use sinterfs::{Error, OpenOptions, Result};
 
@@ -58,7 +59,7 @@ pub fn lines(form: ComposefsFacts, images: &[PathBuf], objects: Option<&Path>) -
         }
     }
     let missing = |object: &&Vec<u8>| {
-        let there = |objects: &Path| objects.join(os_str(object)).is_file();
+        let there = |objects: &Path| objects.join(names::path(object)).is_file();
         form == ComposefsFacts::Objects || !objects.is_some_and(there)
     };
     for object in named.iter().filter(missing) {
@@ -66,10 +67,6 @@ pub fn lines(form: ComposefsFacts, images: &[PathBuf], objects: Option<&Path>) -
         out.push(b'\n');
     }
     Ok(out)
-}
-
-fn os_str(bytes: &[u8]) -> &std::ffi::OsStr {
-    std::os::unix::ffi::OsStrExt::from_bytes(bytes)
 }
 
 /// Returns the dump of an image; `Unsupported` if it is not one of composefs.

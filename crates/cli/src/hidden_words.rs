@@ -4,9 +4,10 @@
 //! have no query, and a variable for the environment of the new process with the whole URLs, from
 //! which that one restores its words. **Invariant:** restored words are those that were hidden.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::OsString;
 use std::path::Path;
+
+use sinterfs::platform::names;
 
 /// The variable with the URLs, a line each. A process's environment can be read by its user alone.
 pub const VARIABLE: &str = "SINTER_HIDDEN_WORDS";
@@ -15,10 +16,14 @@ pub const VARIABLE: &str = "SINTER_HIDDEN_WORDS";
 const MARK: &[u8] = b"?hidden";
 
 /// Returns the words without queries, and the value of the variable.
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "only a mount starts the program again")
+)]
 pub fn hide(words: &[OsString]) -> (Vec<OsString>, OsString) {
     let mut hidden = Vec::new();
     let hide = |word: &OsString| {
-        let bytes = word.as_bytes();
+        let bytes = word.as_encoded_bytes();
         let is_secret = sinterfs::is_url(Path::new(word)) && bytes.contains(&b'?');
         if !is_secret || bytes.contains(&b'\n') {
             return word.clone();
@@ -28,11 +33,11 @@ pub fn hide(words: &[OsString]) -> (Vec<OsString>, OsString) {
         }
         hidden.extend_from_slice(bytes);
         let mut shown = sinterfs::shown(Path::new(word)).into_os_string();
-        shown.push(OsStr::from_bytes(MARK));
+        shown.push(names::os_str(MARK));
         shown
     };
     let words = words.iter().map(hide).collect();
-    (words, OsString::from_vec(hidden))
+    (words, names::os_string(hidden))
 }
 
 /// Returns the words that were hidden, from the value of the variable.
@@ -40,11 +45,13 @@ pub fn restore(words: Vec<OsString>, hidden: Option<OsString>) -> Vec<OsString> 
     let Some(hidden) = hidden else {
         return words;
     };
-    let mut hidden = hidden.as_bytes().split(|byte| *byte == b'\n');
+    let hidden = names::into_bytes(hidden);
+    let mut hidden = hidden.split(|byte| *byte == b'\n');
     let restore = |word: OsString| {
-        let is_marked = sinterfs::is_url(Path::new(&word)) && word.as_bytes().ends_with(MARK);
+        let is_marked =
+            sinterfs::is_url(Path::new(&word)) && word.as_encoded_bytes().ends_with(MARK);
         match is_marked.then(|| hidden.next()).flatten() {
-            Some(whole) => OsString::from_vec(whole.to_vec()),
+            Some(whole) => names::os_string(whole.to_vec()),
             None => word,
         }
     };

@@ -3,7 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+/// The signals that ask to stop.
+const SIGNALS: &[i32] = &[
+    SIGINT,
+    SIGTERM,
+    #[cfg(unix)]
+    signal_hook::consts::SIGHUP,
+];
 
 /// Remembers whether a signal asked to stop.
 #[derive(Debug, Clone, Default)]
@@ -13,7 +21,7 @@ impl Interrupt {
     /// Starts to watch for signals.
     pub fn watch() -> Self {
         let flag = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for &signal in SIGNALS {
             // order matters: the second signal finds the flag set and ends the process
             let _ =
                 signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag));

@@ -14,6 +14,7 @@ mod hints;
 mod interrupt;
 mod messages;
 mod moment;
+#[cfg_attr(not(target_os = "linux"), path = "mount_options/names.rs")]
 mod mount_options;
 mod owners;
 mod page;

@@ -135,7 +135,8 @@ impl Display {
     pub fn of_rounds(show: Show, rounds: u32) -> Self {
         let form = show.form();
         let asked = Arc::new(AtomicBool::new(false));
-        // where it cannot be watched, the signal keeps its meaning
+        // where it cannot be watched, the signal keeps its meaning; Windows has none
+        #[cfg(unix)]
         let _ = signal_hook::flag::register(signal_hook::consts::SIGUSR1, Arc::clone(&asked));
         let progress = Arc::new(Progress {
             counters: Default::default(),

@@ -6,10 +6,10 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
 
 use sinterfs::model::Image;
 use sinterfs::ops::{Follow, ListOptions, PartialImage, Row, WalkStep, list, resolve, row};
+use sinterfs::platform::names;
 use sinterfs::{Error, FileType, Result};
 
 use crate::args::part::PartArgs;
@@ -55,7 +55,8 @@ impl RdsquashfsArgs {
             return self.describe(&image, out);
         }
         for path in paths {
-            let path = trimmed(path.as_bytes());
+            let path = names::bytes(path);
+            let path = trimmed(&path);
             match form {
                 RdsquashfsForm::Xattrs => xattrs(&image, path, out)?,
                 _ => long(&image, path, out)?,
@@ -73,7 +74,7 @@ impl RdsquashfsArgs {
             let mut line = described(row);
             if let (FileType::File, Some(root)) = (row.kind, &self.pack_root) {
                 line.push(b' ');
-                line.extend(root.as_bytes());
+                line.extend(&*names::bytes(root));
                 line.push(b'/');
                 line.extend(&row.path);
             }

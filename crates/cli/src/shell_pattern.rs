@@ -4,10 +4,10 @@
 //! pattern never matches a slash, and a dot at the beginning of a name only where it has one, too
 //! (POSIX.1-2017, XCU 2.13.3).
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::OsString;
 
 use globset::{Candidate, GlobBuilder, GlobMatcher};
+use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
 /// What was asked for; everything for no path.
@@ -25,7 +25,8 @@ impl Wanted {
     /// Parses paths; fails for the extended patterns of shells and for patterns that are not UTF-8.
     pub fn new(paths: &[OsString]) -> Result<Self> {
         let names = |path: &OsString| {
-            let names = path.as_bytes().split(|&byte| byte == b'/');
+            let path = names::bytes(path);
+            let names = path.split(|&byte| byte == b'/');
             let names = names.filter(|name| !name.is_empty());
             names.map(NamePattern::new).collect::<Result<Vec<_>>>()
         };
@@ -60,7 +61,7 @@ impl NamePattern {
         let is_extended = |two: &[u8]| matches!(two, [b'?' | b'*' | b'+' | b'@' | b'!', b'(']);
         if typed.windows(2).any(is_extended) {
             let what = "extended patterns are not supported; give one path for each alternative";
-            return Err(Error::unsupported(what).path(OsStr::from_bytes(typed)));
+            return Err(Error::unsupported(what).path(names::path(typed)));
         }
         // braces are nothing special in fnmatch
         let mut escaped = Vec::with_capacity(typed.len());
@@ -70,7 +71,7 @@ impl NamePattern {
             }
             escaped.push(byte);
         }
-        let text = OsString::from_vec(escaped).into_string();
+        let text = names::os_string(escaped).into_string();
         let text = text.map_err(|text| Error::invalid("a pattern has to be UTF-8").path(text))?;
         // what is no pattern, as a bracket that nothing closes, stands for itself
         let Ok(glob) = GlobBuilder::new(&text).backslash_escape(true).build() else {
@@ -101,7 +102,7 @@ mod tests {
         let paths: Vec<_> = paths.iter().map(OsString::from).collect();
         Wanted::new(&paths)
             .unwrap()
-            .holds(path.as_bytes(), is_directory)
+            .holds(&names::bytes(path), is_directory)
     }
 
     #[test]
@@ -124,7 +125,7 @@ mod tests {
             assert_eq!(holds(&[pattern], name, false), expected, "{pattern} {name}");
         }
         assert!(Wanted::new(&["a+(b)*".into()]).is_err());
-        assert!(Wanted::new(&[OsString::from_vec(b"\xff*".to_vec())]).is_err());
+        assert!(Wanted::new(&[names::os_string(b"\xff*".to_vec())]).is_err());
     }
 
     #[test]

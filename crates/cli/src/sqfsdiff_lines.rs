@@ -5,12 +5,11 @@
 //! output of sqfsdiff 1.2, with which a test compares each byte.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use sinterfs::model::Observer;
 use sinterfs::ops::{Change, DiffReport, ExtractOptions, Field, What, extract};
+use sinterfs::platform::names;
 use sinterfs::{Error, FileType, OpenOptions, Result};
 
 use crate::text;
@@ -117,7 +116,7 @@ pub fn unpack(
             _ => has(change, Field::Size) || has(change, Field::Content),
         };
         let changes = reported_changes(report).into_iter().filter(wanted);
-        let paths = changes.map(|change| PathBuf::from(OsStr::from_bytes(&change.path)));
+        let paths = changes.map(|change| names::path_buf(change.path.clone()));
         let paths: Vec<PathBuf> = paths.collect();
         if paths.is_empty() {
             continue;

@@ -1,5 +1,6 @@
 //! File systems that mkfs of e2fsprogs makes of trees, in every version; and damaged ones.
 
+#![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
 use std::fs;

@@ -7,13 +7,14 @@
 
 use std::io::Read;
 use std::ops::ControlFlow;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sinterfs_model::{
     Error, ExtentSource, FileType, Image, Ino, Kind, Observer, Result, Stage, Tally,
 };
+
+use sinterfs_platform::names;
 
 use crate::find::Names;
 use crate::{select, workers};
@@ -106,7 +107,7 @@ pub fn contents(
     let mut places = Vec::new();
     let mut expected = Tally::default();
     for (leaf, item) in (0_u32..).zip(&plan.leaves) {
-        let is_asked = || names.matches(plan.path(item.spot).as_os_str().as_bytes());
+        let is_asked = || names.matches(&plan.path_bytes(item.spot));
         if item.kind == FileType::File && is_asked() {
             let (block, offset) = first_block(image, item.ino);
             places.push(FilePlace {
@@ -130,11 +131,11 @@ pub fn contents(
         || (),
         |(), (index, place)| {
             let item = plan.leaf(place.leaf);
-            let path = plan.path(item.spot);
+            let path = plan.path_bytes(item.spot);
             let size = image.inode(item.ino).map_or(0, |inode| inode.size);
             let file = OpenedContent {
                 index: *index,
-                path: path.as_os_str().as_bytes(),
+                path: &path,
                 reader: ContentReader {
                     image,
                     ino: item.ino,
@@ -143,7 +144,7 @@ pub fn contents(
             };
             match visit(file) {
                 Err(error) if matches!(error.kind(), Kind::Corrupt | Kind::Unsupported) => {
-                    fail(&error.path(&path));
+                    fail(&error.path(names::path(&path)));
                 }
                 done => done?,
             }

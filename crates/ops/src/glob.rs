@@ -4,11 +4,9 @@
 //! path that exists is taken as it is, whatever characters it has; only directories in which
 //! something can match are listed.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-
 use globset::{Candidate, GlobBuilder};
 use sinterfs_model::{Error, FileType, Image, Kind, Result};
+use sinterfs_platform::names;
 
 use crate::resolve::{Follow, resolve};
 use crate::walk::{Visit, WalkStep, walk};
@@ -18,7 +16,7 @@ use crate::walk::{Visit, WalkStep, walk};
 ///
 /// `NotFound` if there is none, `Invalid` for a malformed pattern.
 pub fn expand(image: &dyn Image, pattern: &[u8]) -> Result<Vec<Vec<u8>>> {
-    let shown = || OsStr::from_bytes(pattern);
+    let shown = || names::path(pattern);
     match resolve(image, pattern, Follow::Parents) {
         Ok(_) => return Ok(vec![pattern.to_vec()]),
         Err(error) if error.kind() != Kind::NotFound => return Err(error.path(shown())),

@@ -5,11 +5,10 @@
 //! the name for each selected entry.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use sinterfs_model::{Error, FileType, Image, Ino, Inode, Result};
+use sinterfs_platform::names;
 
 use crate::walk::{Visit, WalkEntry, WalkStep, walk};
 
@@ -156,6 +155,11 @@ impl Plan {
 
     /// Builds the path of a name.
     pub(crate) fn path(&self, spot: Spot) -> PathBuf {
+        names::path_buf(self.path_bytes(spot))
+    }
+
+    /// Builds the path of a name, with slashes.
+    pub(crate) fn path_bytes(&self, spot: Spot) -> Vec<u8> {
         let mut names = vec![self.name(spot)];
         let mut dir = spot.dir;
         while dir != 0 {
@@ -163,7 +167,7 @@ impl Plan {
             dir = self.dir(dir).spot.dir;
         }
         names.reverse();
-        PathBuf::from(OsString::from_vec(names.join(&b'/')))
+        names.join(&b'/')
     }
 
     /// Forgets what only building needs.

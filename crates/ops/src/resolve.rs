@@ -3,10 +3,8 @@
 //! **Invariant:** never leaves the image: `..` of the root is the root, and absolute targets of
 //! symlinks start at the image's root.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-
 use sinterfs_model::{Error, FileType, Image, Ino, Result};
+use sinterfs_platform::names;
 
 /// Whether symlinks in a path are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +24,7 @@ const MAX_LINKS: usize = 40;
 ///
 /// `NotFound` if a component is missing or not a directory, `Invalid` for too many symlinks.
 pub fn resolve(image: &dyn Image, path: &[u8], follow: Follow) -> Result<Ino> {
-    resolve_inner(image, path, follow).map_err(|error| error.path(OsStr::from_bytes(path)))
+    resolve_inner(image, path, follow).map_err(|error| error.path(names::path(path)))
 }
 
 fn resolve_inner(image: &dyn Image, path: &[u8], follow: Follow) -> Result<Ino> {

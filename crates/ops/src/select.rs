@@ -5,13 +5,12 @@
 //! target (`..`, with a slash, ...) never gets into a plan; it becomes an error, and so does
 //! everything below it.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use globset::{Candidate, GlobBuilder, GlobMatcher};
 use sinterfs_model::{Error, FileType, Image, Result};
+use sinterfs_platform::names;
 
 use crate::plan::Plan;
 use crate::walk::{Visit, WalkEntry, WalkStep, walk};
@@ -172,7 +171,7 @@ impl Selection {
             } else {
                 "no such file or directory in the image"
             });
-            error.path(OsStr::from_bytes(&literal.path))
+            error.path(names::path(&literal.path))
         });
         let globs = self.globs.iter().filter(|(_, used)| unused(used));
         let globs = globs.map(|(glob, _)| Error::not_found(NO_MATCH).path(glob.glob().glob()));
@@ -183,7 +182,8 @@ impl Selection {
 /// Returns a path as those of an image are: without a slash at either end, and without names of
 /// no meaning.
 fn normal(path: &Path) -> Vec<u8> {
-    let names = path.as_os_str().as_bytes().split(|&byte| byte == b'/');
+    let path = names::bytes(path);
+    let names = path.split(|&byte| byte == b'/');
     let names: Vec<_> = names
         .filter(|name| !name.is_empty() && *name != b".")
         .collect();
@@ -275,7 +275,7 @@ pub(crate) fn plan(
             let parent = plan_dirs(&mut plan, &mut levels)?;
             let added = plan.add_leaf(image, parent, entry.name, entry.ino, entry.kind);
             if let Err(error) = added {
-                refused.push(error.path(OsStr::from_bytes(entry.path)));
+                refused.push(error.path(names::path(entry.path)));
             }
         }
         Ok(WalkStep::On)
@@ -334,7 +334,7 @@ fn refuse(entry: &WalkEntry<'_>) -> Option<Error> {
     let text = String::from_utf8_lossy(name);
     bad.then(|| {
         Error::corrupt(format!("{text:?} can't be the name of a file"))
-            .path(OsStr::from_bytes(entry.path))
+            .path(names::path(entry.path))
     })
 }
 

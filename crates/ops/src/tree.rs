@@ -3,11 +3,10 @@
 //! **Invariant:** memory holds the entries of the directories on the way; no recursion, and a
 //! directory that holds itself is an error.
 
-use std::ffi::OsStr;
 use std::ops::ControlFlow;
-use std::os::unix::ffi::OsStrExt;
 
 use sinterfs_model::{Cursor, Error, FileType, Image, Ino, Result};
+use sinterfs_platform::names;
 
 /// An entry of a tree.
 #[derive(Debug)]
@@ -74,7 +73,7 @@ pub fn tree(
             let is_again = levels.iter().any(|level| level.dir == ino);
             if is_again || entered > image.info().totals.inodes {
                 let error = Error::corrupt("a directory is in more than one place");
-                return Err(error.path(OsStr::from_bytes(&name)));
+                return Err(error.path(names::path(&name)));
             }
             levels.push(level(image, ino, options)?);
         }

@@ -5,9 +5,7 @@
 //! and a request to stop end the work.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::ops::Range;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -98,11 +96,10 @@ impl Check<'_> {
         match result {
             Err(error) if error.kind() == Kind::Cancelled => Err(error),
             Err(error) => {
-                let path = OsStr::from_bytes(path);
                 let error = if path.is_empty() {
                     error
                 } else {
-                    error.path(path)
+                    error.path(sinterfs_platform::names::path(path))
                 };
                 self.observer.warn(&error);
                 self.problems.fetch_add(1, Ordering::Relaxed);
@@ -200,7 +197,7 @@ impl Check<'_> {
                 if read.is_err() && !reported.insert(job.leaf) {
                     return Ok(());
                 }
-                self.note(plan.path(item.spot).as_os_str().as_bytes(), read)
+                self.note(&plan.path_bytes(item.spot), read)
             },
         )?;
         Ok(expected.items)

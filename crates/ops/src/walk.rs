@@ -5,11 +5,10 @@
 //! image whose directories form a cycle is an error and not a hang.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::ops::ControlFlow;
-use std::os::unix::ffi::OsStrExt;
 
 use sinterfs_model::{Cursor, Error, FileType, Image, Ino, Result};
+use sinterfs_platform::names;
 
 /// An entry of a directory on the way through an image.
 #[derive(Debug, Clone, Copy)]
@@ -92,7 +91,7 @@ pub fn walk(
                 entered += 1;
                 if !above.insert(next.dir) || entered > image.info().totals.inodes {
                     let error = Error::corrupt("a directory is in more than one place");
-                    return Err(error.path(OsStr::from_bytes(&path)));
+                    return Err(error.path(names::path(&path)));
                 }
                 stack.push(next);
                 continue;
@@ -119,7 +118,7 @@ pub fn walk(
             depth: stack.len() - 1,
         };
         if let Some(error) = broken {
-            let error = error.path(OsStr::from_bytes(&path));
+            let error = error.path(names::path(&path));
             if visit(Visit::Broken(entry, error))? == WalkStep::Stop {
                 return Ok(());
             }

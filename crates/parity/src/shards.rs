@@ -3,11 +3,11 @@
 //! **Invariant:** memory is `WINDOW_BYTES` a thread, whatever the length of the file.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use sinterfs_model::{Error, Observer, Result};
+use sinterfs_platform::FileAt;
 
 use crate::layout::UNIT;
 

@@ -6,6 +6,7 @@
 //! **Invariant:** the image depends on none of these numbers.
 
 use sinterfs_model::{Error, Result};
+use sinterfs_platform::process;
 use sinterfs_workers::MemoryNeeds;
 
 use crate::readahead;
@@ -94,7 +95,7 @@ impl Budget {
                 )));
             }
             Some(bound) => bound,
-            None => least.max(default_memory(threads, address_space())),
+            None => least.max(default_memory(threads, process::address_space())),
         };
         let most = blocks.min(threads as u64);
         let workers = ((bound - fixed - permit) / worker).clamp(1, most);
@@ -132,11 +133,6 @@ impl Budget {
 fn default_memory(threads: usize, address_space: Option<u64>) -> u64 {
     let usual = BASE + PER_THREAD * threads as u64;
     address_space.map_or(usual, |space| usual.min(space / 2))
-}
-
-/// Returns the limit of the address space (RLIMIT_AS), if there is one.
-fn address_space() -> Option<u64> {
-    rustix::process::getrlimit(rustix::process::Resource::As).current
 }
 
 #[cfg(test)]

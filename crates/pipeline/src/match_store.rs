@@ -10,10 +10,10 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use sinterfs_model::{Error, Result};
+use sinterfs_platform::FileAt;
 
 use crate::anchors::BlockPosition;
 use crate::base::{BaseBlocks, ScratchSpan};

@@ -303,8 +303,7 @@ impl ContentReader<'_> {
     }
 
     fn path(&self, file: NodeId) -> PathBuf {
-        use std::os::unix::ffi::OsStringExt;
-        std::ffi::OsString::from_vec(self.tree.path(file)).into()
+        sinterfs_platform::names::path_buf(self.tree.path(file))
     }
 }
 

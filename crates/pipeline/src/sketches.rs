@@ -4,10 +4,10 @@
 //! **Invariant:** at most `IN_MEMORY` sketches are in memory at a time.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
 
 use sinterfs_model::Result;
+use sinterfs_platform::FileAt;
 
 use crate::scratch::Scratch;
 use crate::sketch::{NO_SKETCH, Sketch, VALUES};

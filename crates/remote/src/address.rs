@@ -4,7 +4,6 @@
 //! URLs have their signatures.
 
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use sinterfs_block::checksum::sha256;
@@ -87,7 +86,7 @@ pub struct Address {
 impl Address {
     /// Returns whether a path is a URL of a known scheme.
     pub fn is_url(path: &Path) -> bool {
-        let bytes = path.as_os_str().as_bytes();
+        let bytes = path.as_os_str().as_encoded_bytes();
         SCHEMES
             .iter()
             .any(|(prefix, _)| bytes.starts_with(prefix.as_bytes()))

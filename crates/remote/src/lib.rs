@@ -31,6 +31,7 @@ mod fetch;
 mod flight;
 mod in_registry;
 mod leaves;
+#[cfg_attr(not(unix), path = "no_object_upload.rs")]
 mod object_upload;
 mod objects;
 mod open;

@@ -1,5 +1,6 @@
 //! Images that genromfs makes of trees of every type of file, and damaged ones.
 
+#![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
 use std::fs;

@@ -1,7 +1,7 @@
 //! The interface between the facade and a format: one trait, which each row of the registry
 //! implements.
 
-#[cfg(feature = "mount")]
+#[cfg(all(feature = "mount", target_os = "linux"))]
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::about::About;
 use crate::handle::MendedPart;
 use crate::handle::{Bid, Handle, OwnDigests};
 use crate::info::InfoRows;
-#[cfg(feature = "mount")]
+#[cfg(all(feature = "mount", target_os = "linux"))]
 use crate::mount::kernel_backing::KernelBacking;
-#[cfg(feature = "mount")]
+#[cfg(all(feature = "mount", target_os = "linux"))]
 use crate::mount::object_verification::ObjectVerification;
 use crate::open_options::OpenOptions;
 use crate::verify::report::{CheckOptions, CheckReport};
@@ -61,7 +61,7 @@ pub trait Format: Sync {
     }
     /// Makes a file of an image of any format that the kernel mounts as one of this format; `None`
     /// if this format cannot.
-    #[cfg(feature = "mount")]
+    #[cfg(all(feature = "mount", target_os = "linux"))]
     fn kernel_backing(
         &self,
         _: Arc<dyn sinterfs_model::Image>,
@@ -71,7 +71,7 @@ pub trait Format: Sync {
     }
     /// Mounts an image whose content is files of a directory without a process; `None` if the
     /// content of this format is in the image.
-    #[cfg(feature = "mount")]
+    #[cfg(all(feature = "mount", target_os = "linux"))]
     fn mount_overlay(
         &self,
         _: &Path,

@@ -12,13 +12,13 @@ mod walk;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::Write;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_block::digest::Root;
 use sinterfs_model::{Error, Ino, Result};
 use sinterfs_ops::{Follow, resolve};
+use sinterfs_platform::names;
 
 use crate::disk::ChosenPartition;
 use crate::handle::Handle;
@@ -156,7 +156,7 @@ impl Image {
         let ino = self.find(path, Follow::Parents)?;
         let target = self.raw().read_link(ino);
         let target = target.map_err(|error| error.path(path))?;
-        Ok(OsString::from_vec(target).into())
+        Ok(names::path_buf(target))
     }
 
     /// Returns the extended attributes of a path without following a final symlink: full names
@@ -170,7 +170,7 @@ impl Image {
         let xattrs = self.raw().xattrs(ino).map_err(|error| error.path(path))?;
         let xattrs = xattrs.into_iter();
         Ok(xattrs
-            .map(|(name, value)| (OsString::from_vec(name), value))
+            .map(|(name, value)| (names::os_string(name), value))
             .collect())
     }
 
@@ -181,7 +181,7 @@ impl Image {
     }
 
     fn find(&self, path: &Path, follow: Follow) -> Result<Ino> {
-        resolve(&**self.raw(), path.as_os_str().as_bytes(), follow)
+        resolve(&**self.raw(), &names::bytes(path), follow)
     }
 }
 
@@ -295,7 +295,7 @@ impl Image {
     }
 
     /// Returns the capabilities of the format.
-    #[cfg(any(feature = "write", feature = "mount"))]
+    #[cfg(any(feature = "write", all(feature = "mount", target_os = "linux")))]
     pub(crate) fn handle(&self) -> &dyn Handle {
         &*self.0.handle
     }

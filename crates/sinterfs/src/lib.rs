@@ -20,9 +20,10 @@ mod write;
 
 #[cfg(feature = "write")]
 pub mod build;
+#[cfg(unix)]
 pub mod errno;
 pub mod image;
-#[cfg(feature = "mount")]
+#[cfg(all(feature = "mount", target_os = "linux"))]
 pub mod mount;
 pub mod ops;
 #[cfg(all(feature = "remote", feature = "write"))]
@@ -38,6 +39,7 @@ pub use place::{is_url, shown};
 pub use registry::formats_read;
 pub use sinterfs_model as model;
 pub use sinterfs_model::{Error, FileType, Kind, Observer, Quiet, Result, Setting};
+pub use sinterfs_platform as platform;
 #[cfg(feature = "remote")]
 pub use sinterfs_remote::{RemoteOptions, cache};
 #[cfg(feature = "write")]

@@ -25,8 +25,7 @@ const COPY_AHEAD: u64 = 32 << 20;
 
 /// Returns whether a path is the URL of a remote object.
 pub fn is_url(path: &Path) -> bool {
-    use std::os::unix::ffi::OsStrExt;
-    let bytes = path.as_os_str().as_bytes();
+    let bytes = path.as_os_str().as_encoded_bytes();
     let schemes = ["http://", "https://", "s3://", "gs://", "az://", "oci://"];
     schemes
         .iter()

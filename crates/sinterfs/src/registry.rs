@@ -22,7 +22,7 @@ mod romfs;
 mod squashfs;
 mod wim;
 
-#[cfg(any(feature = "mount", feature = "write"))]
+#[cfg(any(all(feature = "mount", target_os = "linux"), feature = "write"))]
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,9 +40,9 @@ pub(crate) use dwarfs::equal::older_parts;
 use crate::about::{FormatInfo, levels};
 use crate::format::Format;
 use crate::handle::Bid;
-#[cfg(feature = "mount")]
+#[cfg(all(feature = "mount", target_os = "linux"))]
 use crate::mount::kernel_backing::KernelBacking;
-#[cfg(feature = "mount")]
+#[cfg(all(feature = "mount", target_os = "linux"))]
 use crate::mount::object_verification::ObjectVerification;
 use crate::open_options::OpenOptions;
 #[cfg(feature = "write")]
@@ -219,7 +219,7 @@ pub fn dump_image(dump: &Path, store: Option<&Path>) -> Result<Arc<dyn sinterfs_
 }
 
 /// Makes a file of an image that the kernel mounts, by the first format that can.
-#[cfg(feature = "mount")]
+#[cfg(all(feature = "mount", target_os = "linux"))]
 pub fn kernel_backing(
     image: &Arc<dyn sinterfs_model::Image>,
     options: &sinterfs_mount::MountOptions,
@@ -231,7 +231,7 @@ pub fn kernel_backing(
 }
 
 /// Mounts an image whose content is files of a directory, by the first format that has such images.
-#[cfg(feature = "mount")]
+#[cfg(all(feature = "mount", target_os = "linux"))]
 pub fn mount_overlay(
     image: &Path,
     open: &OpenOptions,

@@ -9,6 +9,7 @@
 
 pub mod http_server;
 mod image;
+#[cfg(target_os = "linux")]
 pub mod mounted;
 mod random;
 mod sample;

@@ -6,11 +6,11 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use sinterfs_model::{Error, Result};
+use sinterfs_platform::FileAt;
 
 use super::block::Opened;
 use crate::{ReadAt, Window};

@@ -5,11 +5,10 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Seek, SeekFrom};
-use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
 use sinterfs_model::{Error, Result};
+use sinterfs_platform::{FileAt, files};
 
 use super::{ReadAt, check_range, truncated};
 
@@ -30,8 +29,8 @@ impl FileSource {
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         // a fifo without a writer would block here, and is refused below
-        let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
-        let open = File::options().read(true).custom_flags(flags).open(path);
+        let mut options = File::options();
+        let open = files::without_waiting(options.read(true)).open(path);
         let file = open.map_err(|error| Error::io("cannot open", error).path(path))?;
         Self::from_file(file, path)
     }
@@ -43,7 +42,7 @@ impl FileSource {
         let metadata = file.metadata().map_err(io("cannot stat"))?;
         let len = if metadata.is_file() {
             metadata.len()
-        } else if metadata.file_type().is_block_device() {
+        } else if files::is_block_device(&metadata) {
             file.seek(SeekFrom::End(0))
                 .map_err(io("cannot find the size of the device"))?
         } else {

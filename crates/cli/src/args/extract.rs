@@ -212,8 +212,8 @@ pub struct ArchiveArgs {
     )]
     order: Option<OrderArg>,
 
-    /// Fail if the archive cannot store something.
-    #[arg(long, requires = "archive")]
+    /// Fail if the archive, or files on this system, cannot keep something.
+    #[arg(long)]
     pub strict: bool,
 }
 

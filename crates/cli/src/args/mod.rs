@@ -4,6 +4,7 @@
 //! clap keeps a heading until the next one (checked by a test over all commands).
 
 pub mod attributes;
+#[cfg(target_os = "linux")]
 pub mod damage;
 pub mod extract;
 pub mod filter;
@@ -18,6 +19,7 @@ pub mod remote;
 pub mod remote;
 pub mod report;
 pub mod run;
+#[cfg(target_os = "linux")]
 pub mod stats;
 
 /// The heading of flags without a group: `Options:`, before all others.

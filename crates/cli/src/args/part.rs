@@ -1,10 +1,10 @@
 //! Flags that choose a part of an image, for the options of other programs: not in the help.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 
 use sinterfs::FileType;
 use sinterfs::ops::PartOptions;
+use sinterfs::platform::names;
 
 use crate::rows::trimmed;
 
@@ -49,7 +49,7 @@ impl PartArgs {
         let below = self.below.as_ref();
         let types = self.without.iter().flat_map(|without| without.types());
         let options = PartOptions {
-            root: below.map_or_else(Vec::new, |path| trimmed(path.as_bytes()).to_vec()),
+            root: below.map_or_else(Vec::new, |path| trimmed(&names::bytes(path)).to_vec()),
             without: types.copied().collect(),
             without_empty: self.without_empty,
         };

@@ -4,10 +4,10 @@
 //! **Invariant:** a page that cannot be written is reported before the image is written, and the
 //! page replaces neither the image nor its sources.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use sinterfs::build::{BuildRequest, Destination, NewFile, is_same_file};
+use sinterfs::platform::names;
 use sinterfs::{Error, OpenOptions, Result};
 
 use crate::page;
@@ -70,7 +70,7 @@ impl PendingReport {
         let opened = sinterfs::open_with(&self.image, &options)?;
         let (details, usage) = (opened.info()?, opened.usage()?);
         let name = self.image.file_name().unwrap_or(self.image.as_os_str());
-        let page = page::page(name.as_bytes(), &details, &usage, Some(timings));
+        let page = page::page(&names::bytes(name), &details, &usage, Some(timings));
         self.to.write(page.as_bytes())
     }
 }

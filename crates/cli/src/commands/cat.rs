@@ -1,11 +1,11 @@
 //! `sinter cat`: writes files of an image to standard output.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use sinterfs::ops::{Follow, cat, expand, resolve};
+use sinterfs::platform::names;
 use sinterfs::{Error, FileType, Result};
 
 use crate::args::input::ImageArgs;
@@ -39,10 +39,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let threads = args.jobs.threads();
     let mut out = std::io::stdout().lock();
     for path in &args.paths {
-        for found in expand(image, path.as_bytes())? {
-            let shown = || OsStr::from_bytes(&found);
+        for found in expand(image, &names::bytes(path))? {
+            let shown = || names::path(&found);
             let ino = resolve(image, &found, Follow::All).map_err(|e| e.path(shown()))?;
-            let is_match = found != path.as_bytes();
+            let is_match = found != *names::bytes(path);
             if is_match && image.inode(ino)?.kind == FileType::Directory {
                 continue;
             }

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use serde_json::json;
 use sinterfs::ops::{DuOptions, DuRow, Follow, expand, resolve};
+use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
 use crate::args::input::ImageArgs;
@@ -92,7 +92,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let image = &**opened.raw();
     let mut starts = HashSet::new();
     for path in &args.paths {
-        for path in expand(image, trimmed(path.as_bytes()))? {
+        for path in expand(image, trimmed(&names::bytes(path)))? {
             starts.insert(resolve(image, &path, Follow::Parents)?);
         }
     }

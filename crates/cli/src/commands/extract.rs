@@ -58,7 +58,10 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
     } else if !args.verbosity.quiet {
         messages::line(summary(&report, seconds));
     }
-    let complete = report.failed == 0 && report.imperfect == 0 && opened.warnings().is_empty();
+    let complete = report.failed == 0
+        && report.impossible == 0
+        && report.imperfect == 0
+        && opened.warnings().is_empty();
     Ok(ExitCode::from(match (report.damaged, complete) {
         (0, true) => 0,
         (0, false) => exit::PARTIAL,
@@ -86,6 +89,7 @@ fn options(args: &ExtractArgs) -> ExtractOptions {
         },
         continue_on_error: !args.stop_on_error,
         salvage: args.salvage,
+        strict: args.archive.strict,
         cached: args.image.options().cache_bytes,
         ..defaults
     }
@@ -106,6 +110,15 @@ fn summary(report: &ExtractReport, seconds: f64) -> String {
     for (count, what) in [
         (report.kept, "existing files kept"),
         (report.failed, "not restored"),
+        (
+            report.impossible,
+            "not restored, which this system cannot have",
+        ),
+        (report.renamed, "restored under other names"),
+        (
+            report.unkept,
+            "with owners, permissions or attributes that this system does not keep",
+        ),
         (report.damaged, "restored in part"),
         (
             report.imperfect,
@@ -129,6 +142,9 @@ fn as_json(report: &ExtractReport, seconds: f64) -> serde_json::Value {
         "bytes": report.bytes,
         "kept": report.kept,
         "failed": report.failed,
+        "impossible": report.impossible,
+        "renamed": report.renamed,
+        "unkept": report.unkept,
         "damaged": report.damaged,
         "imperfect": report.imperfect,
         "seconds": seconds,

@@ -2,11 +2,11 @@
 
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use sinterfs::model::Image;
 use sinterfs::ops::{FindOptions, Follow, ModeBits, Row, WalkStep, expand, find, resolve};
+use sinterfs::platform::names;
 use sinterfs::{Error, FileType, Result};
 
 use crate::args::input::ImageArgs;
@@ -131,7 +131,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     let mut out = BufWriter::new(std::io::stdout().lock());
     for start in starts {
-        for path in expand(image, trimmed(start.as_bytes()))? {
+        for path in expand(image, trimmed(&names::bytes(start)))? {
             let ino = resolve(image, &path, Follow::Parents)?;
             // the root has no name that could match
             let shown = if path.is_empty() { b"" } else { &*path };

@@ -4,9 +4,7 @@
 //! in that order, too, whatever the number of threads.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +14,7 @@ use grep_printer::{ColorSpecs, JSONBuilder, StandardBuilder, SummaryBuilder, Sum
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use sinterfs::ops::{ContentsOptions, OpenedContent, contents, expand};
+use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 use termcolor::{Ansi, NoColor, WriteColor};
 
@@ -164,12 +163,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let image = &**opened.raw();
     let mut paths = Vec::new();
     for path in &args.paths {
-        let found = expand(image, trimmed(path.as_os_str().as_bytes()))?;
-        paths.extend(
-            found
-                .iter()
-                .map(|path| PathBuf::from(OsStr::from_bytes(path))),
-        );
+        let found = expand(image, trimmed(&names::bytes(path)))?;
+        paths.extend(found.iter().map(|path| names::path_buf(path.clone())));
     }
     let options = ContentsOptions {
         paths,
@@ -259,10 +254,10 @@ impl Search<'_> {
     /// Searches into a buffer; returns whether something matched.
     fn search(&self, file: OpenedContent<'_>, out: impl WriteColor) -> std::io::Result<bool> {
         let (args, matcher, reader) = (self.args, &self.matcher, file.reader);
-        let raw = Path::new(OsStr::from_bytes(file.path));
+        let raw = names::path(file.path);
         let escaped = text::name(file.path);
         let path = if args.json || args.null {
-            raw
+            &*raw
         } else {
             Path::new(&escaped)
         };

@@ -1,11 +1,11 @@
 //! `sinter info`: shows properties and history of an image.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sinterfs::image::{DAMAGE, InfoRows, InfoValue};
 use sinterfs::ops::{Usage, container_rows};
+use sinterfs::platform::names;
 use sinterfs::{Error, Kind, OpenOptions, Result};
 
 use super::digest::is_same;
@@ -156,7 +156,7 @@ fn disk(args: &Args, error: Error) -> Result<ExitCode> {
 fn write_report(args: &Args, to: &Path, details: &InfoRows, usage: &Usage) -> Result<()> {
     let image = &args.image.image;
     let name = image.file_name().unwrap_or(image.as_os_str());
-    let page = page::page(name.as_bytes(), details, usage, None);
+    let page = page::page(&names::bytes(name), details, usage, None);
     if to == Path::new("-") {
         return text::print(&page);
     }

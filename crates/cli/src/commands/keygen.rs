@@ -1,11 +1,10 @@
 //! `sinter keygen`: makes a pair of keys for signatures.
 
-use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use sinterfs::platform::files;
 use sinterfs::verify::{KeyPassword, generate_keys};
 use sinterfs::{Error, Result};
 
@@ -78,13 +77,7 @@ fn with_extension(name: &Path, extension: &str) -> PathBuf {
 
 fn write(file: &Path, text: &str, mode: u32) -> Result<()> {
     let failed = |error| Error::io("cannot write the key", error).path(file);
-    let mut options = OpenOptions::new();
-    let mut out = options
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(file)
-        .map_err(failed)?;
+    let mut out = files::make(file, mode).map_err(failed)?;
     out.write_all(text.as_bytes())
         .and_then(|()| out.sync_all())
         .map_err(failed)

@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use sinterfs::model::Image;
 use sinterfs::ops::{Follow, ListOptions, Row, WalkStep, expand, list, resolve, row};
+use sinterfs::platform::names;
 use sinterfs::{Error, FileType, Result};
 
 use crate::args::input::ImageArgs;
@@ -125,7 +125,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             concise: args.concise,
             seconds: args.full_precision,
             max_depth: args.max_depth.unwrap_or(usize::MAX),
-            root: args.root_name.as_bytes(),
+            root: &names::bytes(&args.root_name),
         };
         listing.print(image, &args.paths, &mut out)?;
         out.flush().map_err(failed)?;
@@ -164,7 +164,8 @@ fn paths(args: &Args, image: &dyn Image) -> Result<Vec<(Vec<u8>, bool)>> {
     }
     let mut paths = Vec::new();
     for path in &args.paths {
-        let path = trimmed(path.as_bytes());
+        let path = names::bytes(path);
+        let path = trimmed(&path);
         for found in expand(image, path)? {
             let is_match = found != path;
             paths.push((found, is_match));

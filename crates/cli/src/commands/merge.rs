@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sinterfs::build::{Input, MergePart};
+use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
 use super::make_image::MakeImageArgs;
@@ -84,13 +84,14 @@ fn parts(sources: Vec<PathBuf>, at: &[OsString], overlay: bool) -> Result<Vec<Me
         parts.push(MergePart { path, at });
     }
     for rule in at {
-        let Some(equals) = rule.as_bytes().iter().position(|&byte| byte == b'=') else {
+        let bytes = names::bytes(rule);
+        let Some(equals) = bytes.iter().position(|&byte| byte == b'=') else {
             let rule = rule.to_string_lossy();
             return Err(Error::invalid(format!("--at {rule}: expected PATH=SOURCE")));
         };
-        let (place, source) = rule.as_bytes().split_at(equals);
+        let (place, source) = bytes.split_at(equals);
         parts.push(MergePart {
-            path: OsString::from_vec(source[1..].to_vec()).into(),
+            path: names::path_buf(source[1..].to_vec()),
             at: trimmed(place).to_vec(),
         });
     }
@@ -120,7 +121,7 @@ fn name_of(path: &Path) -> Result<Vec<u8>> {
     };
     let name = name
         .ok_or_else(|| Error::invalid("the source has no name; use --at PATH=SOURCE").path(path))?;
-    Ok(name.as_bytes().to_vec())
+    Ok(names::bytes(name).into_owned())
 }
 
 #[cfg(test)]

@@ -21,8 +21,12 @@ mod ls;
 mod make_image;
 mod man;
 mod merge;
+#[cfg(target_os = "linux")]
 mod mount;
+#[cfg(target_os = "linux")]
 mod mounts;
+#[cfg(not(target_os = "linux"))]
+mod no_mounts;
 mod oci;
 mod parity;
 #[cfg(feature = "remote")]
@@ -34,6 +38,7 @@ mod repair;
 mod sign;
 mod stat;
 mod tree;
+#[cfg(target_os = "linux")]
 mod umount;
 
 use std::ffi::OsString;
@@ -43,6 +48,8 @@ use clap::Subcommand;
 use sinterfs::Result;
 
 use crate::args::extract::ExtractArgs;
+#[cfg(not(target_os = "linux"))]
+use no_mounts::{self as mount, self as mounts, self as umount};
 
 /// The commands of `sinter`.
 #[derive(Debug, Subcommand)]
@@ -96,7 +103,14 @@ pub fn run(
         Command::Recompress(args) => recompress::run(*args),
         Command::Merge(args) => merge::run(*args),
         Command::Cloop(args) => cloop::run(&args),
+        #[cfg(target_os = "linux")]
         Command::Mount(args) => mount::run(&args, words),
+        #[cfg(not(target_os = "linux"))]
+        Command::Mount(args) => {
+            // a mount would start the program again by these
+            let _ = words;
+            mount::run(&args)
+        }
         Command::Mounts(args) => mounts::run(&args),
         Command::Umount(args) => umount::run(&args),
         Command::Extract(args) => extract::run(&args),

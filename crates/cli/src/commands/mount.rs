@@ -4,13 +4,13 @@
 //! terminal, and returns when that process reports that the mount is usable, or has failed.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::time::Duration;
 
 use sinterfs::mount::{CacheTrimmer, MountMethod, MountOptions, Session, daemon};
+use sinterfs::platform::names;
 use sinterfs::verify::{Anchor, Trust};
 use sinterfs::{Error, Image, Kind, OpenOptions, Result};
 
@@ -377,10 +377,10 @@ fn method(args: &Args) -> MountMethod {
 /// Returns the source that `mount` and `df` show: the full path of the image.
 fn fsname(image: &Path) -> String {
     if sinterfs::is_url(image) {
-        return text::name(sinterfs::shown(image).as_os_str().as_bytes());
+        return text::name(&names::bytes(&sinterfs::shown(image)));
     }
     let full = std::path::absolute(image).unwrap_or_else(|_| image.to_owned());
-    text::name(full.as_os_str().as_bytes())
+    text::name(&names::bytes(&full))
 }
 
 /// Serves the mount until it is unmounted or a signal ends the process.

@@ -1,10 +1,10 @@
 //! `sinter mounts`: lists the images that are mounted.
 
-use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use serde_json::json;
 use sinterfs::Result;
+use sinterfs::platform::names;
 
 use crate::text;
 
@@ -20,7 +20,7 @@ pub struct Args {
 /// Prints a line for each mounted image.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let mounts = sinterfs::mount::mounted_images()?;
-    let bytes = |path: &std::path::Path| path.as_os_str().as_bytes().to_vec();
+    let bytes = |path: &std::path::Path| names::bytes(path).into_owned();
     if args.json {
         let list: Vec<_> = mounts
             .iter()

@@ -1,10 +1,10 @@
 //! `sinter extract --oci`: writes an image as a container image, in an OCI layout.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sinterfs::ops::{ArchiveFormat, ArchiveOptions, ContainerRequest, container};
+use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
 use super::archive;
@@ -53,11 +53,13 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
 
 /// Splits `[oci:]DIR[:TAG]`; a directory that exists may have a colon in its name.
 fn place(output: &Path) -> Result<(PathBuf, Option<String>)> {
-    let bytes = output.as_os_str().as_bytes();
-    let bytes = bytes.strip_prefix(b"oci:").unwrap_or(bytes);
-    let path = |bytes| PathBuf::from(std::ffi::OsStr::from_bytes(bytes));
+    let bytes = names::bytes(output);
+    let bytes = bytes.strip_prefix(b"oci:").unwrap_or(&bytes);
+    let path = |bytes: &[u8]| names::path_buf(bytes.to_vec());
     let colon = bytes.iter().position(|&byte| byte == b':');
-    let Some(colon) = colon.filter(|_| !path(bytes).exists()) else {
+    // no tag has a slash: that is the colon of a drive
+    let is_drive = bytes.get(1..3) == Some(b":/");
+    let Some(colon) = colon.filter(|_| !is_drive && !path(bytes).exists()) else {
         return Ok((path(bytes), None));
     };
     let (dir, tag) = bytes.split_at(colon);

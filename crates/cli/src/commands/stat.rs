@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::ops::ControlFlow;
-use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use serde_json::json;
 use sinterfs::model::{ExtentSource, Image, Ino, Time};
 use sinterfs::ops::{Follow, Row, expand, resolve, row};
+use sinterfs::platform::names;
 use sinterfs::{FileType, Kind, Result};
 
 use crate::args::input::ImageArgs;
@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Follow::Parents
     };
     for path in &args.paths {
-        for path in expand(image, trimmed(path.as_bytes()))? {
+        for path in expand(image, trimmed(&names::bytes(path)))? {
             let ino = resolve(image, &path, follow)?;
             let shown: &[u8] = if path.is_empty() { b"." } else { &path };
             let row = row(image, ino, shown)?;

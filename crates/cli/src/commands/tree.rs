@@ -2,11 +2,11 @@
 
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use sinterfs::model::Image;
 use sinterfs::ops::{Follow, TreeEntry, TreeOptions, expand, resolve, tree};
+use sinterfs::platform::names;
 use sinterfs::{Error, FileType, Result};
 
 use crate::args::input::ImageArgs;
@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut counts = Drawn::default();
     for start in starts {
-        for path in expand(image, trimmed(start.as_bytes()))? {
+        for path in expand(image, trimmed(&names::bytes(start)))? {
             let ino = resolve(image, &path, Follow::Parents)?;
             let shown: &[u8] = if path.is_empty() { b"." } else { &path };
             writeln!(out, "{}", text::name(shown)).map_err(failed)?;

@@ -1,9 +1,9 @@
 //! The options of mkcomposefs, composefs-info and mount.composefs (1.0.8), translated to those of
 //! `sinter build`, `info` and `mount`.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
 
+use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
 use super::parsed::{Parsed, with_value};
@@ -169,8 +169,8 @@ fn mount_composefs(mut parsed: Parsed) -> Result<Vec<OsString>> {
         return Err(Error::invalid(what));
     }
     let (mut objects, mut others) = (None, Vec::new());
-    let all = parsed.values("-o").map(OsStrExt::as_bytes);
-    for option in all.flat_map(mount_options::split_bytes) {
+    let all: Vec<_> = parsed.values("-o").map(names::bytes).collect();
+    for option in all.iter().flat_map(|all| mount_options::split_bytes(all)) {
         let mut parts = option.splitn(2, |&byte| byte == b'=');
         let name = parts.next().unwrap_or_default();
         if let Some((name, hint)) = REFUSED.iter().find(|(one, _)| one.as_bytes() == name) {
@@ -183,14 +183,14 @@ fn mount_composefs(mut parsed: Parsed) -> Result<Vec<OsString>> {
                             several with links (`cp -al`)";
                 return Err(Error::unsupported(what));
             }
-            (b"basedir", Some(dir)) => objects = Some(OsStr::from_bytes(dir)),
-            _ => others.push(OsStr::from_bytes(option)),
+            (b"basedir", Some(dir)) => objects = Some(names::os_string(dir.to_vec())),
+            _ => others.push(names::os_string(option.to_vec())),
         }
     }
     let mut words: Vec<OsString> = vec!["mount".into(), "--called-by-mount".into()];
-    words.extend(objects.map(|dir| with_value("--objects", dir)));
+    words.extend(objects.map(|dir| with_value("--objects", &dir)));
     for option in others {
-        words.extend(["-o".into(), option.to_owned()]);
+        words.extend(["-o".into(), option]);
     }
     words.push("--".into());
     words.extend(operands);

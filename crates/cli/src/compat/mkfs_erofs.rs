@@ -1,9 +1,9 @@
 //! The options of mkfs.erofs 1.9, translated to those of `sinter build -f erofs`.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
 use super::parsed::{Parsed, with_value};
@@ -234,10 +234,10 @@ fn excludes(parsed: &mut Parsed, source: &Path) -> Result<()> {
     let values = |name| parsed.values(name).map(OsString::from).collect::<Vec<_>>();
     let (paths, expressions) = (values("--exclude-path"), values("--exclude-regex"));
     for path in paths {
-        let relative = if path.as_bytes().starts_with(b"/") {
+        let relative = if names::bytes(&path).starts_with(b"/") {
             values::relative_to(source, &path)?
         } else {
-            path.as_bytes().to_vec()
+            names::bytes(&path).into_owned()
         };
         let pattern = values::literal_pattern(&relative);
         parsed.push("--exclude", values::os_string(pattern));

@@ -2,7 +2,6 @@
 //! `sinter build -f iso`.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use sinterfs::{Error, Result};
@@ -274,7 +273,7 @@ fn modes(parsed: &mut Parsed) -> Result<()> {
         // an explicit owner wins
         for ours in ["--set-owner", "--set-group"] {
             let given = format!("{ours}=");
-            let is_given = |word: &OsString| word.as_bytes().starts_with(given.as_bytes());
+            let is_given = |word: &OsString| word.as_encoded_bytes().starts_with(given.as_bytes());
             if !parsed.translated.iter().any(is_given) {
                 parsed.push(ours, "0");
             }

@@ -4,9 +4,9 @@
 //! is in `mksquashfs_options`.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
 use super::mksquashfs_options::{RULES, SHARED_WITH_SQFSTAR};
@@ -82,18 +82,21 @@ fn by_source(parsed: &mut Parsed, sources: &Sources) -> Result<()> {
             let is_there = |ours: &str| {
                 let start = with_value(ours, "".as_ref());
                 let mut words = parsed.translated.iter();
-                words.any(|word| word.as_bytes().starts_with(start.as_bytes()))
+                words.any(|word| {
+                    word.as_encoded_bytes()
+                        .starts_with(start.as_encoded_bytes())
+                })
             };
             let forced = [
                 is_there("--root-mode") || parsed.is_given("-force-dir-mode"),
                 is_there("--root-uid") || is_there("--set-owner") || is_roots,
                 is_there("--root-gid") || is_there("--set-group") || is_roots,
             ];
-            let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+            let (user, group) = sinterfs::platform::process::owner();
             let defaults = [
                 ("--root-mode", "0777".to_owned()),
-                ("--root-uid", user.as_raw().to_string()),
-                ("--root-gid", group.as_raw().to_string()),
+                ("--root-uid", user.to_string()),
+                ("--root-gid", group.to_string()),
             ];
             for ((ours, value), forced) in defaults.into_iter().zip(forced) {
                 if !forced {
@@ -239,7 +242,7 @@ fn modes(parsed: &mut Parsed) -> Result<()> {
 fn excludes(parsed: &mut Parsed, sources: &Sources) -> Result<()> {
     let mut paths: Vec<Vec<u8>> = parsed
         .values("-e")
-        .map(|path| path.as_bytes().to_vec())
+        .map(|path| names::bytes(path).into_owned())
         .collect();
     for file in parsed.values("-ef") {
         paths.extend(values::lines_of(Path::new(file))?);

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
 use super::parsed::{Parsed, with_value};
@@ -64,7 +64,7 @@ impl Sources {
     /// Returns the command, and the options for the sources.
     pub(super) fn command(&self) -> (&'static str, Vec<OsString>) {
         let at = |(name, source): &(Vec<u8>, OsString)| {
-            let place = [name, b"=".as_slice(), source.as_bytes()].concat();
+            let place = [name, b"=".as_slice(), &names::bytes(source)].concat();
             with_value("--at", &values::os_string(place))
         };
         match self {
@@ -108,7 +108,7 @@ fn name_of(source: &OsStr) -> Result<Vec<u8>> {
         None => std::fs::canonicalize(path)
             .map_err(|error| Error::io("cannot find the source", error).path(path))?,
     };
-    match resolved.file_name().map(OsStrExt::as_bytes) {
+    match resolved.file_name().map(names::bytes).as_deref() {
         Some(name) if !name.contains(&b'=') => Ok(name.to_vec()),
         Some(_) => Err(Error::unsupported("a name with = is not taken here").path(path)),
         None => Err(Error::invalid("the source has no name").path(path)),

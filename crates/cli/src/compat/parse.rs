@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
 use super::parsed::{Parsed, Typed};
@@ -27,7 +27,7 @@ pub(super) enum Request {
 pub(super) fn parse(tool: &Tool, args: Vec<OsString>) -> Result<Request> {
     let (mut args, mut parsed) = (VecDeque::from(args), Parsed::default());
     while let Some(word) = args.pop_front() {
-        let bytes = word.as_bytes();
+        let bytes = word.as_encoded_bytes();
         if !bytes.starts_with(b"-") || bytes == b"-" {
             parsed.operands.push(word);
             if tool.style == Style::WordsFirst {
@@ -58,7 +58,7 @@ struct Found {
 
 /// Finds the rule of an argument; fails if the table has none.
 fn find(tool: &Tool, word: &OsStr) -> Result<Found> {
-    let bytes = word.as_bytes();
+    let bytes = word.as_encoded_bytes();
     let lookup = |spelling: &[u8]| {
         let spelling = std::str::from_utf8(spelling).ok();
         spelling.and_then(|spelling| tool.rule(spelling))
@@ -86,7 +86,7 @@ fn find(tool: &Tool, word: &OsStr) -> Result<Found> {
             return Ok(Found {
                 rule,
                 spelling,
-                value: value.map(|value| OsString::from_vec(value.to_vec())),
+                value: value.map(|value| names::os_string(value.to_vec())),
             });
         }
     }

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 
 use sinterfs::{Error, Result};
@@ -96,7 +95,10 @@ impl Parsed {
     /// Adds an option of ours with a value, in place of the same option given earlier.
     pub(super) fn replace(&mut self, ours: &str, value: &OsStr) {
         let start = with_value(ours, OsStr::new(""));
-        let is_same = |word: &OsString| word.as_bytes().starts_with(start.as_bytes());
+        let is_same = |word: &OsString| {
+            word.as_encoded_bytes()
+                .starts_with(start.as_encoded_bytes())
+        };
         self.translated.retain(|word| !is_same(word));
         self.push(ours, value);
     }

@@ -2,9 +2,9 @@
 //! standard input. What they share with mksquashfs means the same.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
 use super::mksquashfs::{compression, defaults_of_archives, header, memory, times};
@@ -63,7 +63,9 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     }
     defaults_of_archives(&mut parsed);
     times(&mut parsed)?;
-    let mut paths: Vec<Vec<u8>> = operands.map(|path| path.as_bytes().to_vec()).collect();
+    let mut paths: Vec<Vec<u8>> = operands
+        .map(|path| names::bytes(&path).into_owned())
+        .collect();
     for file in parsed.values("-ef") {
         paths.extend(values::lines_of(Path::new(file))?);
     }

@@ -1,9 +1,8 @@
 //! Messages about options of all tables quote the option as typed.
 
-use std::os::unix::ffi::OsStringExt;
-
 use clap::Parser;
 use sinterfs::Error;
+use sinterfs::platform::names;
 
 use super::table::{Meaning, Rule};
 use super::*;
@@ -71,7 +70,7 @@ fn complaints_about_values_name_the_option_that_was_typed() {
             for value in [None, Some(b"?".to_vec()), Some(b"\xff".to_vec())] {
                 let mut args = operands(tool);
                 args.push(OsString::from(typed));
-                args.extend(value.map(OsString::from_vec));
+                args.extend(value.map(names::os_string));
                 if let Some(error) = refusal(tool, &args)
                     && rule
                         .spellings

@@ -1,9 +1,9 @@
 //! Parsing of values in the notation of other programs.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
+use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
 /// Parses a size in bytes: digits, optionally followed by k, m or g (powers of 1024) and by `b` or
@@ -86,7 +86,7 @@ pub(super) fn relative_to(source: &Path, path: &OsStr) -> Result<Vec<u8>> {
     };
     let (from, to) = (absolute(source)?, absolute(Path::new(path))?);
     let below = to.strip_prefix(&from).ok();
-    let below = below.map(|path| path.as_os_str().as_bytes().to_vec());
+    let below = below.map(|path| names::bytes(path).into_owned());
     below.filter(|path| !path.is_empty()).ok_or_else(|| {
         Error::invalid(format!(
             "{} is not below {}: only files of the source can be excluded",
@@ -108,7 +108,7 @@ pub(super) fn lines_of(file: &Path) -> Result<Vec<Vec<u8>>> {
 
 /// Returns bytes as a string of the system.
 pub(super) fn os_string(bytes: Vec<u8>) -> OsString {
-    OsString::from_vec(bytes)
+    names::os_string(bytes)
 }
 
 #[cfg(test)]

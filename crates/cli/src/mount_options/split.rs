@@ -2,6 +2,10 @@
 //! an option, as in `context="system_u:object_r:usr_t:s0:c1,c2"`, and empty options are left out.
 
 /// Splits options at commas outside of quotes, as mount(8) does.
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "only mounts have options")
+)]
 pub fn split(options: &str) -> impl Iterator<Item = &str> {
     // never fails: what is between two ASCII characters of UTF-8 is UTF-8
     split_bytes(options.as_bytes()).filter_map(|option| std::str::from_utf8(option).ok())

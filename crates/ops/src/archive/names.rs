@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::os::unix::ffi::OsStringExt;
 
 use sinterfs_archive::{LinkTarget, Outgoing};
 use sinterfs_model::{Error, FileType, Inode, Result, Times, Xattrs};
@@ -101,10 +100,7 @@ impl ArchiveJob<'_> {
     fn path(&self, name: Name) -> Vec<u8> {
         match name {
             Name::Dir(0) => Vec::new(),
-            name => {
-                let path = self.plan.path(spot(&self.plan, name));
-                path.into_os_string().into_vec()
-            }
+            name => self.plan.path_bytes(spot(&self.plan, name)),
         }
     }
 

@@ -6,9 +6,9 @@
 //! piece, and twice that at first.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 
 use sinterfs_model::{Error, Image, Ino, Result};
+use sinterfs_platform::FileAt;
 
 /// Bytes per write to the file.
 const CHUNK: usize = 1 << 20;

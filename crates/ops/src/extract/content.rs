@@ -5,10 +5,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::os::fd::OwnedFd;
 use std::sync::Mutex;
 
 use sinterfs_model::{Error, Inode, Result, Stage, Tally};
+use sinterfs_platform::{Directory, files};
 
 use super::job::Extraction;
 use super::lock::lock;
@@ -191,7 +191,7 @@ fn begin_part(
     item: &Item,
 ) -> Result<Option<NewFile>> {
     let (dir, name) = (
-        work.target.dir(work.plan, item.spot.dir)?,
+        work.target.parent(work.plan, item.spot)?,
         work.plan.name(item.spot),
     );
     let mut parted = lock(parted);
@@ -205,6 +205,9 @@ fn begin_part(
                 work.keep(item.spot);
                 return Ok(None);
             };
+            if work.options.sparse {
+                files::make_sparse(&new.file);
+            }
             parted.state = PartState::Open(new.ticket()?);
             Ok(Some(new))
         }
@@ -221,7 +224,7 @@ pub(crate) fn write_copy(work: &Extraction<'_>, item: &Item) -> Result<bool> {
 fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut Vec<u8>) -> Result<bool> {
     let inode = item.inode(work.image)?;
     let (dir, name) = (
-        work.target.dir(work.plan, item.spot.dir)?,
+        work.target.parent(work.plan, item.spot)?,
         work.plan.name(item.spot),
     );
     let mode = work.target.first_mode(&inode);
@@ -229,6 +232,9 @@ fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut Vec<u8>) -> Result<
         work.observer.advance(Stage::Extract, Tally::items(1));
         return Ok(false);
     };
+    if work.options.sparse && inode.allocated < inode.size {
+        files::make_sparse(&new.file);
+    }
     let done = write_range(work, &new, &inode, 0..inode.size, buf)
         .and_then(|end| finish(work, &dir, item, &new, &inode, Some(end)));
     if done.is_err() {
@@ -242,7 +248,7 @@ fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut Vec<u8>) -> Result<
 /// the last byte was written, if one thread wrote all.
 fn finish(
     work: &Extraction<'_>,
-    dir: &OwnedFd,
+    dir: &Directory,
     item: &Item,
     new: &NewFile,
     inode: &Inode,

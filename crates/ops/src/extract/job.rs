@@ -9,7 +9,7 @@ use sinterfs_model::{Error, Image, Observer, Result};
 
 use super::lock::lock;
 use super::options::ExtractOptions;
-use super::report::Counts;
+use super::report::{Counts, Told};
 use super::target::{Target, ends_all};
 use crate::plan::{Plan, Spot};
 use crate::workers;
@@ -24,6 +24,7 @@ pub(crate) struct Extraction<'a> {
     pub(crate) counts: &'a Counts,
     pub(crate) kept: Kept,
     pub(crate) losses: Losses,
+    pub(crate) told: Told,
 }
 
 /// What is lost of each file, by its inode.

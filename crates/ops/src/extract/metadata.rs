@@ -4,14 +4,14 @@
 //! **Invariant:** what cannot be set is reported and counted, and never fails the entry; set-id
 //! bits are set only on a file that has the owner (or group) that the image gives them.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::fs::File;
+use std::io::Result as IoResult;
 
-use rustix::fs::{self, AtFlags, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
-use rustix::io::Result as IoResult;
-use sinterfs_model::{Error, FileType, Inode, Time, Xattrs};
+use sinterfs_model::{Error, FileType, Inode, Xattrs};
+use sinterfs_platform::xattrs::Attributes;
+use sinterfs_platform::{Directory, KEEPS, Status, files, xattrs};
 
 use super::job::Extraction;
-use super::target::{open_name, proc_path};
 use crate::plan::{Item, Spot};
 
 const SET_UID: u16 = 0o4000;
@@ -19,91 +19,83 @@ const SET_GID: u16 = 0o2000;
 const OWNER_WRITES: u16 = 0o200;
 
 /// Restores metadata of an open file or directory.
-pub(crate) fn of_open(job: &Extraction<'_>, fd: impl AsFd, spot: Spot, inode: &Inode) {
-    let fd = fd.as_fd();
+pub(crate) fn of_open(job: &Extraction<'_>, file: &File, spot: Spot, inode: &Inode) {
     // one stat shows what is right already, and costs less than a change
-    let look = job.target.makes_for(inode).then(|| fs::fstat(fd));
+    let look = job
+        .target
+        .makes_for(inode)
+        .then(|| Directory::status_of(file));
     let found = look
         .and_then(IoResult::ok)
-        .filter(|stat| owned(job, stat, inode));
+        .filter(|status| owned(job, status, inode));
     if found.is_none() {
-        owner(job, spot, inode, |uid, gid| fs::fchown(fd, uid, gid));
+        owner(job, spot, inode, |uid, gid| {
+            files::set_owner(file, uid, gid)
+        });
     }
+    job.note_unkept(spot, inode);
     let attributes = attributes(job, spot, inode);
     let writable = inode.meta.mode & OWNER_WRITES != 0 || inode.kind != FileType::File;
     if !writable && job.options.permissions && !attributes.is_empty() {
         // attributes can be set only on writable files; a failure is reported with them
-        let _ = fs::fchmod(fd, Mode::RUSR | Mode::WUSR);
+        let _ = files::set_mode(file, 0o600);
     }
-    xattrs(job, spot, &attributes, |name, value| {
-        fs::fsetxattr(fd, name, value, XattrFlags::empty())
+    set_xattrs(job, spot, &attributes, |name, value| {
+        xattrs::set(file, name, value)
     });
     let found = found.filter(|_| attributes.is_empty());
-    if job.options.permissions && !found.is_some_and(|stat| has_mode(&stat, inode)) {
-        let done = allowed_mode(fd, inode).and_then(|mode| fs::fchmod(fd, mode));
+    if job.options.permissions && !found.is_some_and(|status| has_mode(&status, inode)) {
+        let done = allowed_mode(inode, || Directory::status_of(file));
+        let done = done.and_then(|mode| files::set_mode(file, mode));
         report(job, spot, "can't set the permissions", done);
     }
     if job.options.times {
-        report(
-            job,
-            spot,
-            "can't set the times",
-            fs::futimens(fd, &timestamps(inode)),
-        );
+        let done = files::set_times(file, &inode.meta.times);
+        report(job, spot, "can't set the times", done);
     }
 }
 
 /// Restores metadata by name, of symlinks, devices, fifos and sockets, which are not opened.
-pub(crate) fn of_name(job: &Extraction<'_>, dir: &OwnedFd, item: &Item, inode: &Inode) {
+pub(crate) fn of_name(job: &Extraction<'_>, dir: &Directory, item: &Item, inode: &Inode) {
     let (spot, name) = (item.spot, job.plan.name(item.spot));
-    let no_follow = AtFlags::SYMLINK_NOFOLLOW;
-    let look = job.target.makes_for(inode);
-    let look = look.then(|| fs::statat(dir, name, no_follow));
-    if !matches!(look, Some(Ok(stat)) if owned(job, &stat, inode)) {
-        owner(job, spot, inode, |uid, gid| {
-            fs::chownat(dir, name, uid, gid, no_follow)
-        });
+    let look = job.target.makes_for(inode).then(|| dir.status(name));
+    if !matches!(look, Some(Ok(status)) if owned(job, &status, inode)) {
+        owner(job, spot, inode, |uid, gid| dir.set_owner(name, uid, gid));
     }
+    job.note_unkept(spot, inode);
     let attributes = attributes(job, spot, inode);
-    let permissions = job.options.permissions && inode.kind != FileType::Symlink;
-    if permissions || !attributes.is_empty() {
-        match open_name(dir, name) {
-            Ok(fd) => {
-                let path = proc_path(fd.as_fd());
-                xattrs(job, spot, &attributes, |name, value| {
-                    fs::setxattr(&path, name, value, XattrFlags::empty())
-                });
-                if permissions {
-                    let mode = allowed_mode(fd.as_fd(), inode);
-                    let done =
-                        mode.and_then(|mode| fs::chmodat(fs::CWD, &path, mode, AtFlags::empty()));
-                    report(job, spot, "can't set the permissions", done);
-                }
-            }
-            Err(error) => job.imperfect(error, spot),
+    if !attributes.is_empty() {
+        match Attributes::of(dir, name) {
+            Ok(file) => set_xattrs(job, spot, &attributes, |name, value| file.set(name, value)),
+            Err(error) => report(job, spot, "can't set the attributes", Err(error)),
         }
     }
+    if job.options.permissions && inode.kind != FileType::Symlink {
+        let done = allowed_mode(inode, || dir.status(name));
+        let done = done.and_then(|mode| dir.set_mode(name, mode));
+        report(job, spot, "can't set the permissions", done);
+    }
     if job.options.times {
-        let done = fs::utimensat(dir, name, &timestamps(inode), no_follow);
+        let done = dir.set_times(name, &inode.meta.times);
         report(job, spot, "can't set the times", done);
     }
 }
 
 /// Returns whether a file has the owner of the image, or owners are not restored.
-fn owned(job: &Extraction<'_>, stat: &fs::Stat, inode: &Inode) -> bool {
-    !job.options.owner || (stat.st_uid, stat.st_gid) == (inode.meta.uid, inode.meta.gid)
+fn owned(job: &Extraction<'_>, status: &Status, inode: &Inode) -> bool {
+    !job.options.owner || (status.meta.uid, status.meta.gid) == (inode.meta.uid, inode.meta.gid)
 }
 
 /// Returns whether an inode that has the right owner has the right permissions. Set-id bits are
 /// always set anew.
-fn has_mode(stat: &fs::Stat, inode: &Inode) -> bool {
+fn has_mode(status: &Status, inode: &Inode) -> bool {
     let mode = inode.meta.mode & 0o7777;
-    mode & (SET_UID | SET_GID) == 0 && stat.st_mode & 0o7777 == u32::from(mode)
+    mode & (SET_UID | SET_GID) == 0 && status.meta.mode & 0o7777 == mode
 }
 
 fn report(job: &Extraction<'_>, spot: Spot, what: &'static str, done: IoResult<()>) {
-    if let Err(errno) = done {
-        job.imperfect(Error::io(what, errno), spot);
+    if let Err(error) = done {
+        job.imperfect(Error::io(what, error), spot);
     }
 }
 
@@ -111,9 +103,9 @@ fn owner(
     job: &Extraction<'_>,
     spot: Spot,
     inode: &Inode,
-    change: impl FnOnce(Option<Uid>, Option<Gid>) -> IoResult<()>,
+    change: impl FnOnce(u32, u32) -> IoResult<()>,
 ) {
-    if !job.options.owner {
+    if !job.options.owner || !KEEPS.owners {
         return;
     }
     // The kernel takes this number for "leave it".
@@ -121,31 +113,28 @@ fn owner(
         let error = Error::corrupt(format!("{} can't be an owner or group", u32::MAX));
         return job.imperfect(error, spot);
     }
-    let done = change(
-        Some(Uid::from_raw(inode.meta.uid)),
-        Some(Gid::from_raw(inode.meta.gid)),
-    );
+    let done = change(inode.meta.uid, inode.meta.gid);
     report(job, spot, "can't set the owner", done);
 }
 
 /// Clears set-id bits that would grant the rights of another owner than that of the image.
-fn allowed_mode(fd: BorrowedFd<'_>, inode: &Inode) -> IoResult<Mode> {
+fn allowed_mode(inode: &Inode, status: impl FnOnce() -> IoResult<Status>) -> IoResult<u32> {
     let mut mode = inode.meta.mode & 0o7777;
-    if mode & (SET_UID | SET_GID) != 0 {
-        let stat = fs::fstat(fd)?;
-        if stat.st_uid != inode.meta.uid {
+    if KEEPS.owners && mode & (SET_UID | SET_GID) != 0 {
+        let found = status()?.meta;
+        if found.uid != inode.meta.uid {
             mode &= !SET_UID;
         }
-        if stat.st_gid != inode.meta.gid {
+        if found.gid != inode.meta.gid {
             mode &= !SET_GID;
         }
     }
-    Ok(Mode::from_raw_mode(u32::from(mode)))
+    Ok(mode.into())
 }
 
 /// Reads the extended attributes to restore.
 fn attributes(job: &Extraction<'_>, spot: Spot, inode: &Inode) -> Xattrs {
-    if !job.options.xattrs || !job.image.info().capability.xattrs {
+    if !job.options.xattrs || !KEEPS.xattrs || !job.image.info().capability.xattrs {
         return Xattrs::new();
     }
     job.image.xattrs(inode.ino).unwrap_or_else(|error| {
@@ -154,32 +143,17 @@ fn attributes(job: &Extraction<'_>, spot: Spot, inode: &Inode) -> Xattrs {
     })
 }
 
-fn xattrs(
+fn set_xattrs(
     job: &Extraction<'_>,
     spot: Spot,
     attributes: &Xattrs,
     set: impl Fn(&[u8], &[u8]) -> IoResult<()>,
 ) {
     for (name, value) in attributes {
-        if let Err(errno) = set(name, value) {
+        if let Err(error) = set(name, value) {
             let name = String::from_utf8_lossy(name);
-            job.imperfect(
-                Error::io(format!("can't set the attribute {name}"), errno),
-                spot,
-            );
+            let what = format!("can't set the attribute {name}");
+            job.imperfect(Error::io(what, error), spot);
         }
-    }
-}
-
-fn timestamps(inode: &Inode) -> Timestamps {
-    let spec = |time: Time| Timespec {
-        tv_sec: time.secs,
-        // Larger numbers mean "now" and "leave it" to the kernel.
-        tv_nsec: i64::from(time.nanos.min(999_999_999)),
-    };
-    let times = &inode.meta.times;
-    Timestamps {
-        last_access: spec(times.accessed),
-        last_modification: spec(times.modified),
     }
 }

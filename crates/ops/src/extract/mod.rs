@@ -5,6 +5,7 @@
 //! observer and counted; a partial file is removed.
 
 mod content;
+mod foreign;
 mod job;
 mod lock;
 mod metadata;
@@ -18,13 +19,15 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use sinterfs_model::{Error, FileType, Image, Observer, Result, Stage, Tally};
+use sinterfs_platform::SYMLINKS_HAVE_KINDS;
 
 use crate::plan::{Alias, Item, Spot};
+use crate::resolve::{Follow, resolve};
 use crate::{select, workers};
 use content::Files;
 use job::{Extraction, Kept, Losses};
 use lock::lock;
-use report::Counts;
+use report::{Counts, Loss, Told};
 use target::Target;
 
 pub use options::{ExtractOptions, Overwrite};
@@ -46,7 +49,10 @@ pub fn extract(
         .no_deeper(options.max_depth);
     let counts = Counts::default();
     let (plan, unsafe_names) = select::plan(image, &selection, options.strip)?;
-    let target = Target::open(target_dir, options)?;
+    let mut target = Target::open(target_dir, options)?;
+    if target.folds_case()? {
+        target.refuse(foreign::clashes(&plan));
+    }
     let job = Extraction {
         image,
         options,
@@ -56,10 +62,12 @@ pub fn extract(
         counts: &counts,
         kept: Kept::default(),
         losses: Losses::default(),
+        told: Told::default(),
     };
     for error in unsafe_names.into_iter().chain(selection.unmatched()) {
         job.settle::<()>(Err(error))?;
     }
+    job.compare_with_system()?;
     Steps(&job).run()?;
     Ok(counts.report())
 }
@@ -110,10 +118,21 @@ impl Steps<'_> {
             .collect();
         let one_dir = |a: &(u32, &Item), b: &(u32, &Item)| a.1.spot.dir == b.1.spot.dir;
         self.each(&specials, one_dir, |(index, item)| {
-            let made = self
-                .special(item)
-                .map_err(|error| self.0.locate(error, item.spot));
-            match self.0.settle(made)? {
+            let made = self.special(item);
+            let made = match made {
+                Err(error) if target::is_impossible(&error) => {
+                    let loss = match item.kind {
+                        FileType::Symlink => Loss::Symlink,
+                        _ => Loss::Special,
+                    };
+                    self.0.note_impossible(loss, error, item.spot);
+                    Ok(None)
+                }
+                made => self
+                    .0
+                    .settle(made.map_err(|error| self.0.locate(error, item.spot))),
+            };
+            match made? {
                 None => drop(lock(missing).insert(*index)),
                 Some(false) => self.0.keep(item.spot),
                 Some(true) => {}
@@ -121,6 +140,16 @@ impl Steps<'_> {
             self.0.observer.advance(Stage::Extract, Tally::items(1));
             Ok(())
         })
+    }
+
+    /// Returns whether a symlink leads to a directory of the image, where symlinks differ by that.
+    fn leads_to_dir(&self, item: &Item) -> bool {
+        if !SYMLINKS_HAVE_KINDS || self.0.options.strip > 0 {
+            return false;
+        }
+        let (image, path) = (self.0.image, self.0.plan.path_bytes(item.spot));
+        let found = resolve(image, &path, Follow::All).and_then(|ino| image.inode(ino));
+        found.is_ok_and(|inode| inode.kind == FileType::Directory)
     }
 
     /// Runs `work` for each item on all threads; neighbours in one directory on one thread, since
@@ -143,12 +172,12 @@ impl Steps<'_> {
     /// Creates an entry without content; `false` if an existing file is kept.
     fn special(&self, item: &Item) -> Result<bool> {
         let inode = item.inode(self.0.image)?;
-        let dir = self.0.target.dir(self.0.plan, item.spot.dir)?;
+        let dir = self.0.target.parent(self.0.plan, item.spot)?;
         let name = self.0.plan.name(item.spot);
         let made = if item.kind == FileType::Symlink {
-            self.0
-                .target
-                .make_symlink(&dir, name, &self.0.image.read_link(item.ino)?)
+            let text = self.0.image.read_link(item.ino)?;
+            let leads_to_dir = self.leads_to_dir(item);
+            self.0.target.make_symlink(&dir, name, &text, leads_to_dir)
         } else {
             self.0.target.make_special(&dir, name, &inode)
         }?;
@@ -205,7 +234,7 @@ impl Steps<'_> {
 
     fn link(&self, alias: &Alias, first: &Item, linked_to: Spot) -> Result<()> {
         let from = self.0.target.dir(self.0.plan, linked_to.dir)?;
-        let to = self.0.target.dir(self.0.plan, alias.spot.dir)?;
+        let to = self.0.target.parent(self.0.plan, alias.spot)?;
         let (old, new) = (self.0.plan.name(linked_to), self.0.plan.name(alias.spot));
         let made = match self.0.target.make_link(&from, old, &to, new) {
             // the file system has no hard links, or no more of them: a copy is the next best
@@ -262,7 +291,12 @@ impl Steps<'_> {
             self.each(level, one_dir, |(index, dir)| {
                 let done = self.0.target.reopen_dir(self.0.plan, *index);
                 let done = done.and_then(|fd| {
-                    metadata::of_open(self.0, &fd, dir.spot, &self.0.image.inode(dir.ino)?);
+                    metadata::of_open(
+                        self.0,
+                        fd.as_file(),
+                        dir.spot,
+                        &self.0.image.inode(dir.ino)?,
+                    );
                     Ok(())
                 });
                 self.0

@@ -46,6 +46,8 @@ pub struct ExtractOptions {
     pub overwrite: Overwrite,
     /// Continues after a failure that concerns one entry.
     pub continue_on_error: bool,
+    /// Fails before anything is written if this system cannot keep all that is to be restored.
+    pub strict: bool,
     /// Restores files of which parts cannot be read, with zeros in their place; each is reported.
     pub salvage: bool,
     /// How many bytes of decoded blocks the image keeps. If those that are needed take more, files
@@ -63,13 +65,14 @@ impl Default for ExtractOptions {
             max_depth: None,
             strip: 0,
             threads: 0,
-            owner: rustix::process::geteuid().is_root(),
+            owner: sinterfs_platform::process::is_root(),
             permissions: true,
             times: true,
             xattrs: true,
             sparse: true,
             overwrite: Overwrite::default(),
             continue_on_error: true,
+            strict: false,
             salvage: false,
             cached: 0,
         }

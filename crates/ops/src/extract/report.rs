@@ -1,6 +1,7 @@
-//! Counts of an extraction.
+//! Counts of an extraction, and what was reported once.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::lock::lock;
 
@@ -26,6 +27,15 @@ pub struct ExtractReport {
     pub failed: u64,
     /// Files of which parts could not be read; each was reported to the observer.
     pub damaged: u64,
+    /// Entries that this system cannot have: symlinks, special files. The first of each type was
+    /// reported to the observer.
+    pub impossible: u64,
+    /// Entries whose names files here cannot have, restored under others; the first were reported
+    /// to the observer.
+    pub renamed: u64,
+    /// Entries with an owner, permissions or attributes that this system does not keep; the first
+    /// was reported to the observer.
+    pub unkept: u64,
     /// Entries restored without some of their metadata; each was reported to the observer.
     pub imperfect: u64,
 }
@@ -41,5 +51,30 @@ impl Counts {
 
     pub(crate) fn report(&self) -> ExtractReport {
         *lock(&self.0)
+    }
+}
+
+/// What is reported once, by what is lost.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Loss {
+    Symlink,
+    Special,
+    Attributes,
+}
+
+/// What was reported already.
+#[derive(Debug, Default)]
+pub(crate) struct Told([AtomicBool; 3]);
+
+impl Told {
+    /// Returns whether something is lost for the first time.
+    pub(crate) fn first(&self, loss: Loss) -> bool {
+        let [symlink, special, attributes] = &self.0;
+        let told = match loss {
+            Loss::Symlink => symlink,
+            Loss::Special => special,
+            Loss::Attributes => attributes,
+        };
+        !told.swap(true, Ordering::Relaxed)
     }
 }

@@ -7,48 +7,41 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileExt;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use rustix::fs::{self, AtFlags, Mode, OFlags, ResolveFlags};
-use rustix::io::Errno;
-use rustix::process::{getegid, geteuid};
 use sinterfs_model::{Error, FileType, Inode, Kind, Result};
+use sinterfs_platform::{
+    Directory, FileAt, Identity, KEEPS, OpenFor, SYMLINKS_HAVE_KINDS, process,
+};
 
 use super::lock::lock;
 use super::options::{ExtractOptions, Overwrite};
-use crate::plan::Plan;
+use crate::plan::{Plan, Spot};
 
 /// The number of directories that are kept open.
 const OPEN_DIRS: usize = 256;
 /// How many of the directories above one that was not open are kept open on the way to it.
 const OPEN_ABOVE: usize = 128;
-/// The longest relative path that the kernel takes, with room to spare.
-const LONGEST_PATH: usize = 4000;
 
-const WALK: OFlags = OFlags::PATH.union(DIRECTORY);
-const LIST: OFlags = OFlags::RDONLY.union(DIRECTORY);
-const DIRECTORY: OFlags = OFlags::DIRECTORY
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
-const WRITE: OFlags = OFlags::WRONLY
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
+/// Whether this system has all types of entries.
+const KEEPS_ALL: bool = KEEPS.specials && !SYMLINKS_HAVE_KINDS;
 
+const UNOPENED: &str = "can't open the directory";
+const UNMADE: &str = "can't make the directory";
 /// The root of the extraction, and the open directories below it.
 #[derive(Debug)]
 pub(crate) struct Target {
-    root: Arc<OwnedFd>,
+    root: Arc<Directory>,
     made_root: bool,
     overwrite: Overwrite,
     /// The initial permissions: for the owner alone until the final ones are set (a file that one
     /// thread writes may have them from the start, see `first_mode`), or what the umask leaves if
     /// none are set.
-    dir_mode: Mode,
-    file_mode: Mode,
+    dir_mode: u32,
+    file_mode: u32,
     /// Whether permissions will be set.
     permissions: bool,
     /// The owner and group that new files have, and whether they will be changed.
@@ -57,12 +50,15 @@ pub(crate) struct Target {
     made: Mutex<HashSet<u32>>,
     open: Mutex<OpenDirs>,
     temporary: AtomicU64,
+    /// Names that are not made, by when the walk met them: another of the directory is the same one
+    /// here.
+    refused: HashSet<usize>,
 }
 
 /// Directories that are open, by their index in the plan; the oldest is closed first.
 #[derive(Debug, Default)]
 struct OpenDirs {
-    fds: HashMap<u32, Arc<OwnedFd>>,
+    fds: HashMap<u32, Arc<Directory>>,
     age: VecDeque<u32>,
 }
 
@@ -78,13 +74,12 @@ pub(crate) struct NewFile {
 /// Identifies a new file after it was closed, to reopen it.
 #[derive(Debug, Clone)]
 pub(crate) struct Ticket {
-    dev: u64,
-    ino: u64,
+    identity: Identity,
     temporary: Option<Vec<u8>>,
 }
 
-fn failed(what: &'static str) -> impl FnOnce(Errno) -> Error {
-    move |errno| Error::io(what, errno)
+fn failed(what: &'static str) -> impl FnOnce(io::Error) -> Error {
+    move |error| Error::io(what, error)
 }
 
 fn in_the_way(what: &'static str) -> Error {
@@ -93,24 +88,32 @@ fn in_the_way(what: &'static str) -> Error {
 
 /// Returns whether an error makes all further work pointless.
 pub(crate) fn ends_all(error: &Error) -> bool {
-    const FULL: [Errno; 3] = [Errno::NOSPC, Errno::DQUOT, Errno::ROFS];
-    error.kind() == Kind::Cancelled || errno(error).is_some_and(|errno| FULL.contains(&errno))
+    const FULL: [ErrorKind; 3] = [
+        ErrorKind::StorageFull,
+        ErrorKind::QuotaExceeded,
+        ErrorKind::ReadOnlyFilesystem,
+    ];
+    error.kind() == Kind::Cancelled || kind(error).is_some_and(|kind| FULL.contains(&kind))
 }
 
 /// Returns whether an error means that the file system cannot make this hard link.
 pub(crate) fn no_links(error: &Error) -> bool {
-    const NONE: [Errno; 5] = [
-        Errno::MLINK,
-        Errno::PERM,
-        Errno::OPNOTSUPP,
-        Errno::XDEV,
-        Errno::NOSYS,
+    const NONE: [ErrorKind; 4] = [
+        ErrorKind::TooManyLinks,
+        ErrorKind::PermissionDenied,
+        ErrorKind::Unsupported,
+        ErrorKind::CrossesDevices,
     ];
-    errno(error).is_some_and(|errno| NONE.contains(&errno))
+    kind(error).is_some_and(|kind| NONE.contains(&kind))
 }
 
-fn errno(error: &Error) -> Option<Errno> {
-    Errno::from_io_error(error.io_source()?)
+/// Returns whether an error means that this system has no such entry.
+pub(crate) fn is_impossible(error: &Error) -> bool {
+    kind(error) == Some(ErrorKind::Unsupported) && !KEEPS_ALL
+}
+
+fn kind(error: &Error) -> Option<ErrorKind> {
+    error.io_source().map(io::Error::kind)
 }
 
 impl Target {
@@ -124,25 +127,57 @@ impl Target {
             let made = std::fs::create_dir_all(path);
             made.map_err(|error| Error::io("can't make the target", error).path(path))?;
         }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = fs::open(path, flags, Mode::empty())
-            .map_err(|errno| Error::io("can't open the target", errno).path(path))?;
-        if overwrite == Overwrite::Refuse && !is_empty(&root)? {
+        let root = Directory::open(path);
+        let root = root.map_err(|error| Error::io("can't open the target", error).path(path))?;
+        let is_empty = || root.is_empty().map_err(failed("can't list the target"));
+        if overwrite == Overwrite::Refuse && !is_empty()? {
             return Err(Error::invalid("the target is not empty").path(path));
         }
         Ok(Self {
             root: Arc::new(root),
             made_root,
             overwrite,
-            dir_mode: Mode::from_raw_mode(if options.permissions { 0o700 } else { 0o777 }),
-            file_mode: Mode::from_raw_mode(if options.permissions { 0o600 } else { 0o666 }),
+            dir_mode: if options.permissions { 0o700 } else { 0o777 },
+            file_mode: if options.permissions { 0o600 } else { 0o666 },
             permissions: options.permissions,
-            own: (geteuid().as_raw(), getegid().as_raw()),
+            own: process::owner(),
             chown: options.owner,
             made: Mutex::new(HashSet::from([0])),
             open: Mutex::default(),
             temporary: AtomicU64::new(0),
+            refused: HashSet::new(),
         })
+    }
+
+    /// Returns whether names that differ only in case are one file here.
+    pub(crate) fn folds_case(&self) -> Result<bool> {
+        let tried = self.root.folds_case();
+        tried.map_err(failed("can't try out the names of the target"))
+    }
+
+    /// Makes these names fail, which the numbers of the walk name.
+    pub(crate) fn refuse(&mut self, names: HashSet<usize>) {
+        self.refused = names;
+    }
+
+    /// Returns how many names fail.
+    pub(crate) fn refused_count(&self) -> u64 {
+        self.refused.len() as u64
+    }
+
+    fn allow(&self, spot: Spot) -> Result<()> {
+        if self.refused.contains(&spot.met()) {
+            return Err(in_the_way(
+                "another name of the directory differs only in case",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Opens the directory of a name.
+    pub(crate) fn parent(&self, plan: &Plan, spot: Spot) -> Result<Arc<Directory>> {
+        self.allow(spot)?;
+        self.dir(plan, spot.dir)
     }
 
     /// Returns whether the target itself was missing.
@@ -157,18 +192,18 @@ impl Target {
 
     /// Returns the initial permissions of a file that one thread writes: the final ones, if new
     /// files have the right owner and the group has no more rights than others.
-    pub(crate) fn first_mode(&self, inode: &Inode) -> Mode {
+    pub(crate) fn first_mode(&self, inode: &Inode) -> u32 {
         let mode = u32::from(inode.meta.mode);
         let plain = mode & 0o7000 == 0 && mode >> 3 & 7 == mode & 7;
         if self.permissions && plain && self.makes_for(inode) {
-            Mode::from_raw_mode(mode)
+            mode
         } else {
             self.file_mode
         }
     }
 
     /// Returns the initial permissions of a file that several threads open.
-    pub(crate) fn part_mode(&self) -> Mode {
+    pub(crate) fn part_mode(&self) -> u32 {
         self.file_mode
     }
 
@@ -178,7 +213,7 @@ impl Target {
     }
 
     /// Opens a directory of the plan for use with the other methods.
-    pub(crate) fn dir(&self, plan: &Plan, index: u32) -> Result<Arc<OwnedFd>> {
+    pub(crate) fn dir(&self, plan: &Plan, index: u32) -> Result<Arc<Directory>> {
         let mut missing = Vec::new();
         let mut at = index;
         let mut here = loop {
@@ -189,17 +224,18 @@ impl Target {
                 break Arc::clone(fd);
             }
             missing.push(at);
+            self.allow(plan.dir(at).spot)?;
             at = plan.dir(at).spot.dir;
         };
         if missing.len() > OPEN_ABOVE {
             let far = missing.split_off(OPEN_ABOVE);
-            here = Arc::new(descend(
-                &here,
-                far.iter().rev().map(|&dir| name(plan, dir)),
-            )?);
+            let names: Vec<&[u8]> = far.iter().rev().map(|&dir| name(plan, dir)).collect();
+            let opened = here.beneath(&names.join(&b'/'), OpenFor::Walk);
+            here = Arc::new(opened.map_err(failed(UNOPENED))?);
         }
         for &dir in missing.iter().rev() {
-            here = Arc::new(open_dir(&here, name(plan, dir), WALK)?);
+            let opened = here.child(name(plan, dir), OpenFor::Walk);
+            here = Arc::new(opened.map_err(failed(UNOPENED))?);
             lock(&self.open).insert(dir, &here);
         }
         Ok(here)
@@ -207,26 +243,25 @@ impl Target {
 
     /// Makes a directory of the plan whose parent is there; an existing directory is taken.
     pub(crate) fn make_dir(&self, plan: &Plan, index: u32) -> Result<()> {
-        let parent = self.dir(plan, plan.dir(index).spot.dir)?;
+        let parent = self.parent(plan, plan.dir(index).spot)?;
         let name = name(plan, index);
-        match fs::mkdirat(&parent, name, self.dir_mode) {
-            Err(Errno::EXIST) if is_dir(&parent, name)? => {}
-            Err(Errno::EXIST) if self.overwrite == Overwrite::Replace => {
+        match parent.make_dir(name, self.dir_mode) {
+            Err(error) if !exists(&error) => return Err(failed(UNMADE)(error)),
+            Err(_) if is_dir(&parent, name)? => {}
+            Err(_) if self.overwrite == Overwrite::Replace => {
                 remove(&parent, name)?;
-                let made = fs::mkdirat(&parent, name, self.dir_mode);
-                made.map_err(failed("can't make the directory"))?;
+                let made = parent.make_dir(name, self.dir_mode);
+                made.map_err(failed(UNMADE))?;
             }
-            Err(Errno::EXIST) => {
-                return Err(in_the_way("a file that is not a directory is in the way"));
-            }
-            other => other.map_err(failed("can't make the directory"))?,
+            Err(_) => return Err(in_the_way("a file that is not a directory is in the way")),
+            Ok(()) => {}
         }
         lock(&self.made).insert(index);
         Ok(())
     }
 
     /// Opens a directory of the plan so that its metadata can be changed.
-    pub(crate) fn reopen_dir(&self, plan: &Plan, index: u32) -> Result<OwnedFd> {
+    pub(crate) fn reopen_dir(&self, plan: &Plan, index: u32) -> Result<Directory> {
         if index == 0 {
             return self
                 .root
@@ -234,140 +269,129 @@ impl Target {
                 .map_err(|error| Error::io("dup failed", error));
         }
         let parent = self.dir(plan, plan.dir(index).spot.dir)?;
-        open_dir(&parent, name(plan, index), LIST)
+        let opened = parent.child(name(plan, index), OpenFor::List);
+        opened.map_err(failed(UNOPENED))
     }
 
     /// Creates a regular file; `None` if an existing one is kept. A file to replace stays until
     /// `publish`, so that a failure leaves it unchanged.
     pub(crate) fn make_file(
         &self,
-        dir: &OwnedFd,
+        dir: &Directory,
         name: &[u8],
-        mode: Mode,
+        mode: u32,
     ) -> Result<Option<NewFile>> {
-        let flags = WRITE | OFlags::CREATE | OFlags::EXCL;
         let mut temporary = None;
-        let fd = match fs::openat(dir, name, flags, mode) {
-            Err(Errno::EXIST) => match self.overwrite {
+        let file = match dir.make_file(name, mode) {
+            Err(error) if exists(&error) => match self.overwrite {
                 Overwrite::Keep => return Ok(None),
                 Overwrite::Refuse => return Err(in_the_way("it exists already")),
                 Overwrite::Replace => {
                     let number = self.temporary.fetch_add(1, Ordering::Relaxed);
                     let text = format!(".sinter-{}-{number}", std::process::id());
-                    let fd = fs::openat(dir, text.as_bytes(), flags, mode);
+                    let file = dir.make_file(text.as_bytes(), mode);
                     temporary = Some(text.into_bytes());
-                    fd
+                    file
                 }
             },
             other => other,
         };
-        let fd = fd.map_err(failed("can't make the file"))?;
-        Ok(Some(NewFile {
-            file: File::from(fd),
-            temporary,
-        }))
+        let file = file.map_err(failed("can't make the file"))?;
+        Ok(Some(NewFile { file, temporary }))
     }
 
     /// Opens a file again that `make_file` made.
-    pub(crate) fn reopen(&self, dir: &OwnedFd, name: &[u8], ticket: &Ticket) -> Result<NewFile> {
+    pub(crate) fn reopen(&self, dir: &Directory, name: &[u8], ticket: &Ticket) -> Result<NewFile> {
         let temporary = ticket.temporary.clone();
-        let fd = fs::openat(
-            dir,
-            temporary.as_deref().unwrap_or(name),
-            WRITE,
-            Mode::empty(),
-        );
-        let fd = fd.map_err(failed("can't open the file again"))?;
-        let stat = fs::fstat(&fd).map_err(failed("stat failed"))?;
-        if (stat.st_dev, stat.st_ino) != (ticket.dev, ticket.ino) {
+        let file = dir.open_to_write(temporary.as_deref().unwrap_or(name));
+        let file = file.map_err(failed("can't open the file again"))?;
+        let status = Directory::status_of(&file).map_err(failed("stat failed"))?;
+        if status.identity != ticket.identity {
             return Err(in_the_way("another file has taken its place"));
         }
-        Ok(NewFile {
-            file: File::from(fd),
-            temporary,
-        })
+        Ok(NewFile { file, temporary })
     }
 
     /// Renames a complete file to its final name.
-    pub(crate) fn publish(&self, dir: &OwnedFd, name: &[u8], new: &NewFile) -> Result<()> {
+    pub(crate) fn publish(&self, dir: &Directory, name: &[u8], new: &NewFile) -> Result<()> {
         let Some(temporary) = &new.temporary else {
             return Ok(());
         };
-        fs::renameat(dir, temporary.as_slice(), dir, name).map_err(|errno| match errno {
-            Errno::ISDIR => in_the_way("a directory is in the way"),
-            errno => Error::io("can't replace the file", errno),
-        })
+        dir.rename(temporary, name)
+            .map_err(|error| match error.kind() {
+                ErrorKind::IsADirectory => in_the_way("a directory is in the way"),
+                _ => Error::io("can't replace the file", error),
+            })
     }
 
     /// Removes a partial file; it is no error if it does not exist.
-    pub(crate) fn discard(&self, dir: &OwnedFd, name: &[u8], ticket: &Ticket) -> Result<()> {
+    pub(crate) fn discard(&self, dir: &Directory, name: &[u8], ticket: &Ticket) -> Result<()> {
         let name = ticket.temporary.as_deref().unwrap_or(name);
-        match fs::unlinkat(dir, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(errno) => Err(Error::io("can't remove the partial file", errno)),
+        match dir.remove(name) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(Error::io("can't remove the partial file", error))
+            }
+            _ => Ok(()),
         }
     }
 
-    /// Makes a symlink; `false` if an existing file is kept.
-    pub(crate) fn make_symlink(&self, dir: &OwnedFd, name: &[u8], text: &[u8]) -> Result<bool> {
+    /// Makes a symlink; `false` if an existing file is kept. `leads_to_dir` says what its target
+    /// is, where symlinks differ by that.
+    pub(crate) fn make_symlink(
+        &self,
+        dir: &Directory,
+        name: &[u8],
+        text: &[u8],
+        leads_to_dir: bool,
+    ) -> Result<bool> {
         self.make(dir, name, "can't make the symlink", || {
-            fs::symlinkat(text, dir, name)
+            dir.make_symlink(name, text, leads_to_dir)
         })
     }
 
     /// Makes a device, fifo or socket; `false` if an existing file is kept.
-    pub(crate) fn make_special(&self, dir: &OwnedFd, name: &[u8], inode: &Inode) -> Result<bool> {
-        let kind = match inode.kind {
-            FileType::CharDevice => fs::FileType::CharacterDevice,
-            FileType::BlockDevice => fs::FileType::BlockDevice,
-            FileType::Socket => fs::FileType::Socket,
-            _ => fs::FileType::Fifo,
-        };
-        let mode = self.file_mode;
-        let dev = match inode.kind {
-            FileType::CharDevice | FileType::BlockDevice => inode.rdev.to_dev_t(),
-            _ => 0,
-        };
+    pub(crate) fn make_special(&self, dir: &Directory, name: &[u8], inode: &Inode) -> Result<bool> {
         self.make(dir, name, "can't make the special file", || {
-            fs::mknodat(dir, name, kind, mode, dev)
+            dir.make_special(name, inode.kind, self.file_mode, inode.rdev)
         })
     }
 
     /// Makes a hard link; `false` if an existing file is kept.
     pub(crate) fn make_link(
         &self,
-        from: &OwnedFd,
+        from: &Directory,
         old: &[u8],
-        dir: &OwnedFd,
+        dir: &Directory,
         name: &[u8],
     ) -> Result<bool> {
         self.make(dir, name, "can't make the hard link", || {
-            fs::linkat(from, old, dir, name, AtFlags::empty())
+            from.link(old, dir, name)
         })
     }
 
     fn make(
         &self,
-        dir: &OwnedFd,
+        dir: &Directory,
         name: &[u8],
         what: &'static str,
-        attempt: impl Fn() -> rustix::io::Result<()>,
+        attempt: impl Fn() -> io::Result<()>,
     ) -> Result<bool> {
         match (attempt(), self.overwrite) {
-            (Err(Errno::EXIST), Overwrite::Keep) => return Ok(false),
-            (Err(Errno::EXIST), Overwrite::Refuse) => Err(in_the_way("it exists already")),
-            (Err(Errno::EXIST), Overwrite::Replace) => {
+            (Err(error), _) if !exists(&error) => Err(failed(what)(error)),
+            (Err(_), Overwrite::Keep) => return Ok(false),
+            (Err(_), Overwrite::Refuse) => Err(in_the_way("it exists already")),
+            (Err(_), Overwrite::Replace) => {
                 remove(dir, name)?;
                 attempt().map_err(failed(what))
             }
-            (done, _) => done.map_err(failed(what)),
+            (Ok(()), _) => Ok(()),
         }?;
         Ok(true)
     }
 }
 
 impl OpenDirs {
-    fn insert(&mut self, index: u32, fd: &Arc<OwnedFd>) {
+    fn insert(&mut self, index: u32, fd: &Arc<Directory>) {
         if self.fds.insert(index, Arc::clone(fd)).is_none() {
             self.age.push_back(index);
         }
@@ -389,10 +413,9 @@ impl NewFile {
 
     /// Returns what identifies this file when it is reopened.
     pub(crate) fn ticket(&self) -> Result<Ticket> {
-        let stat = fs::fstat(&self.file).map_err(failed("stat failed"))?;
+        let status = Directory::status_of(&self.file).map_err(failed("stat failed"))?;
         Ok(Ticket {
-            dev: stat.st_dev,
-            ino: stat.st_ino,
+            identity: status.identity,
             temporary: self.temporary.clone(),
         })
     }
@@ -402,79 +425,23 @@ fn name(plan: &Plan, dir: u32) -> &[u8] {
     plan.name(plan.dir(dir).spot)
 }
 
-fn open_dir(parent: &OwnedFd, name: &[u8], flags: OFlags) -> Result<OwnedFd> {
-    fs::openat(parent, name, flags, Mode::empty()).map_err(failed("can't open the directory"))
+fn exists(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::AlreadyExists
 }
 
-/// Opens a directory far below another, many components a system call where the kernel can.
-fn descend<'a>(from: &OwnedFd, names: impl Iterator<Item = &'a [u8]>) -> Result<OwnedFd> {
-    let mut here = from
-        .try_clone()
-        .map_err(|error| Error::io("dup failed", error))?;
-    let mut parts: Vec<&[u8]> = Vec::new();
-    let mut length = 0;
-    for name in names {
-        if length + name.len() + 1 > LONGEST_PATH {
-            here = open_beneath(&here, &parts)?;
-            parts.clear();
-            length = 0;
+fn remove(dir: &Directory, name: &[u8]) -> Result<()> {
+    match dir.remove(name) {
+        Err(error) if error.kind() == ErrorKind::IsADirectory => {
+            Err(in_the_way("a directory is in the way"))
         }
-        length += name.len() + 1;
-        parts.push(name);
-    }
-    open_beneath(&here, &parts)
-}
-
-fn open_beneath(from: &OwnedFd, parts: &[&[u8]]) -> Result<OwnedFd> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    match fs::openat2(from, parts.join(&b'/'), WALK, Mode::empty(), resolve) {
-        // Not there before Linux 5.6, some containers forbid it, and a rename elsewhere disturbs
-        // it.
-        Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {
-            let mut here = from
-                .try_clone()
-                .map_err(|error| Error::io("dup failed", error))?;
-            for part in parts {
-                here = open_dir(&here, part, WALK)?;
-            }
-            Ok(here)
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(Error::io("can't remove the file in the way", error))
         }
-        other => other.map_err(failed("can't open the directory")),
+        _ => Ok(()),
     }
 }
 
-fn remove(dir: &OwnedFd, name: &[u8]) -> Result<()> {
-    match fs::unlinkat(dir, name, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => Ok(()),
-        Err(Errno::ISDIR) => Err(in_the_way("a directory is in the way")),
-        Err(errno) => Err(Error::io("can't remove the file in the way", errno)),
-    }
-}
-
-fn is_dir(dir: &OwnedFd, name: &[u8]) -> Result<bool> {
-    let stat = fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed("stat failed"))?;
-    Ok(fs::FileType::from_raw_mode(stat.st_mode) == fs::FileType::Directory)
-}
-
-fn is_empty(dir: &OwnedFd) -> Result<bool> {
-    let unreadable = "can't list the target";
-    for entry in fs::Dir::read_from(dir).map_err(failed(unreadable))? {
-        let entry = entry.map_err(failed(unreadable))?;
-        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// Opens a name with `O_PATH`, whatever its type.
-pub(crate) fn open_name(dir: &OwnedFd, name: &[u8]) -> Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    fs::openat(dir, name, flags, Mode::empty()).map_err(failed("can't open it"))
-}
-
-/// Returns a path of an open file, for system calls that take paths; it cannot lead elsewhere.
-pub(crate) fn proc_path(fd: BorrowedFd<'_>) -> String {
-    use std::os::fd::AsRawFd;
-    format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd())
+fn is_dir(dir: &Directory, name: &[u8]) -> Result<bool> {
+    let status = dir.status(name).map_err(failed("stat failed"))?;
+    Ok(status.kind == Some(FileType::Directory))
 }

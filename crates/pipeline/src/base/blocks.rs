@@ -4,11 +4,11 @@
 
 use std::fmt;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use sinterfs_model::{Base, Error, MapExtent, Observer, Result, Stage, Tally};
+use sinterfs_platform::FileAt;
 
 use crate::anchors::{Anchor, Anchors, BlockPosition, Finder, Spacing};
 use crate::scratch::Scratch;

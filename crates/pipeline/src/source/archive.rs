@@ -12,7 +12,6 @@ mod unpack;
 
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -21,6 +20,7 @@ use sinterfs_block::stream::StreamFormat;
 use sinterfs_model::{
     Error, FileContent, Loss, NodeId, Observer, Result, Source, Stage, Tally, Tree,
 };
+use sinterfs_platform::{FileAt, names};
 
 use super::Exclude;
 use crate::Scratch;
@@ -92,11 +92,9 @@ impl Archive {
 
     /// Opens standard input.
     pub fn stdin(options: Options) -> Result<Self> {
-        use std::os::fd::AsFd;
-        let stdin = std::io::stdin();
-        let own = stdin.as_fd().try_clone_to_owned();
+        let own = sinterfs_platform::files::stdin();
         let own = own.map_err(|error| Error::io("cannot use standard input", error))?;
-        Self::of_file(own.into(), PathBuf::from("-"), options)
+        Self::of_file(own, PathBuf::from("-"), options)
     }
 
     /// Uses an open file or pipe; the path is for messages.
@@ -166,11 +164,9 @@ impl Archive {
         match names.add(member)? {
             Ok(()) => Ok(()),
             Err(why) => {
-                use std::os::unix::ffi::OsStrExt;
-                let name = Path::new(std::ffi::OsStr::from_bytes(&path));
+                let name = path.strip_prefix(b"/").unwrap_or(&path);
                 let warning = Error::invalid(format!("{why}, left out")).at("member", at);
-                observer
-                    .warn(&warning.path(self.path.join(name.strip_prefix("/").unwrap_or(name))));
+                observer.warn(&warning.path(self.path.join(names::path(name))));
                 Ok(())
             }
         }
@@ -211,8 +207,7 @@ impl Source for Archive {
         let location = location.and_then(|&location| scanned.locations.get(location as usize));
         let location =
             location.ok_or_else(|| Error::invalid("not found by the scan of the archive"))?;
-        use std::os::unix::ffi::OsStringExt;
-        let path = std::ffi::OsString::from_vec(tree.path(file));
+        let path = names::path_buf(tree.path(file));
         let file = Arc::clone(&scanned.file);
         Ok(Box::new(ArchiveFile::new(
             file,

@@ -8,8 +8,6 @@
 //! patterns say.
 //! **Invariant:** `*` and `?` never match a slash.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
@@ -103,7 +101,7 @@ impl Patterns {
         if self.globs.is_empty() {
             return None;
         }
-        let candidate = Candidate::new(OsStr::from_bytes(bytes));
+        let candidate = Candidate::from_bytes(bytes);
         let matching = self.globs.matches_candidate(&candidate);
         let matching = matching.iter().filter_map(|&glob| self.rules.get(glob));
         let holds = |rule: &usize| {

@@ -9,9 +9,7 @@ mod content;
 mod map;
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::ops::ControlFlow;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -19,6 +17,7 @@ use sinterfs_model::{
     Content, Cursor, Error, ExtentSource, FileContent, FileType, Image, Ino, Inode, NodeId,
     Observer, Result, Source, Stage, Tally, Tree, TreeBuilder,
 };
+use sinterfs_platform::names;
 
 use content::ImageFile;
 
@@ -91,7 +90,7 @@ impl Source for ImageSource {
         Ok(Box::new(ImageFile::new(
             Arc::clone(&self.image),
             self.ino(file)?,
-            self.path.join(OsStr::from_bytes(&tree.path(file))),
+            self.path.join(names::path(&tree.path(file))),
             Arc::clone(&self.damage),
         )))
     }

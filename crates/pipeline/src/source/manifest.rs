@@ -14,7 +14,6 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use rustix::fs::OFlags;
 use sinterfs_archive::mtree::read::{self as mtree, Algorithm, MtreeEntry};
 use sinterfs_archive::{Kind, Member, Notes};
 use sinterfs_block::checksum::{sha256_of, sha384_of, sha512_of};
@@ -22,11 +21,11 @@ use sinterfs_model::{
     Error, FileContent, FileType, Loss, Meta, NodeId, Observer, Result, Source, Stage, Tally, Time,
     Times, Tree, Xattrs,
 };
+use sinterfs_platform::{Directory, Status};
 
 use super::Exclude;
 use super::archive::member_tree::MemberTree;
 use super::directory::content::OpenFile;
-use super::directory::status::{self, Status};
 use super::edits::mtime_override::MtimeOverride;
 use super::image::Damage;
 use root::Root;
@@ -157,7 +156,7 @@ impl Manifest {
             FileType::Symlink => {
                 let target = match (&entry.target, &found) {
                     (Some(target), _) => Some(target.clone()),
-                    (None, Some((fd, _))) => root::target(fd),
+                    (None, Some((file, _))) => Directory::read_open_link(file).ok(),
                     (None, None) => None,
                 };
                 let what = "a symlink without link=";
@@ -215,11 +214,12 @@ impl Manifest {
 
     /// Opens a file, and verifies its digests unless they were verified.
     fn content(&self, origin: &Origin) -> Result<OpenFile> {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let fd = self.root.open_at(&origin.path, flags)?;
+        let file = self.root.open_at(&origin.path)?;
         let path = self.root.display_path(&origin.path);
-        let status =
-            || status::of_fd(&fd).map_err(|errno| Error::io(format!("cannot stat {path}"), errno));
+        let status = || {
+            let status = Directory::status_of(&file);
+            status.map_err(|error| Error::io(format!("cannot stat {path}"), error))
+        };
         let before = status()?;
         if before.kind != Some(FileType::File) || before.size != origin.size {
             let what = format!("{path} is no longer a file of {} bytes", origin.size);
@@ -227,10 +227,6 @@ impl Manifest {
         }
         let modified = before.meta.times.modified;
         if !origin.digests.is_empty() && origin.compared.get() != Some(&modified) {
-            let file = File::from(
-                fd.try_clone()
-                    .map_err(|error| Error::io("cannot read", error))?,
-            );
             for (algorithm, expected) in &origin.digests {
                 let found = hash(*algorithm, &file);
                 let found = found.map_err(|e| Error::io(format!("cannot read {path}"), e))?;
@@ -241,7 +237,7 @@ impl Manifest {
             }
             let _ = origin.compared.set(modified);
         }
-        Ok(OpenFile::new(fd, PathBuf::from(path), before.size))
+        Ok(OpenFile::new(file, PathBuf::from(path), before.size))
     }
 }
 

@@ -1,17 +1,15 @@
 //! The directory of the cache: who may write there, and which version a URL had last.
 
-use std::fs::{DirBuilder, File};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-
-use rustix::fs::FlockOperation;
 
 use serde_json::{Value, json};
 use sinterfs_block::checksum::sha256;
 use sinterfs_block::verity::hex;
 use sinterfs_model::{Error, Result};
+use sinterfs_platform::files;
 
 use crate::fetch::ObjectVersion;
 
@@ -50,16 +48,14 @@ impl CacheDirectory {
         let io = |error| Error::io("cannot use the cache", error).path(path);
         let root = path.join(LAYOUT);
         for dir in [path, &root, &root.join("by-url")] {
-            let mut builder = DirBuilder::new();
-            let made = builder.recursive(true).mode(0o700).create(dir);
+            let made = files::make_private_dir(dir);
             if let Err(error) = made
                 && !dir.is_dir()
             {
                 return Err(io(error));
             }
             let found = std::fs::symlink_metadata(dir).map_err(io)?;
-            let own = rustix::process::geteuid().as_raw();
-            if found.uid() != own || found.mode() & 0o022 != 0 || !found.is_dir() {
+            if !files::is_own_dir(&found) {
                 let what = "the cache belongs to another user, or others may write there";
                 return Err(Error::invalid(what).path(dir));
             }
@@ -114,9 +110,9 @@ impl CacheDirectory {
 fn locked(file: &File) -> bool {
     let begin = Instant::now();
     loop {
-        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        match file.try_lock() {
             Ok(()) => return true,
-            Err(rustix::io::Errno::WOULDBLOCK) if begin.elapsed() < PATIENCE => {
+            Err(TryLockError::WouldBlock) if begin.elapsed() < PATIENCE => {
                 std::thread::sleep(LOOK_AGAIN);
             }
             Err(_) => return false,

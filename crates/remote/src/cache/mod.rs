@@ -16,6 +16,7 @@
 //! another process left behind is a miss, never wrong bytes. Nothing is mapped.
 
 mod directory;
+mod leaf_locks;
 mod store;
 mod sum;
 mod tidy;
@@ -23,6 +24,7 @@ mod tidy;
 use std::path::PathBuf;
 
 use sinterfs_model::Error;
+use sinterfs_platform::process;
 
 pub(crate) use directory::{CacheDirectory, Known, PATIENCE};
 pub(crate) use store::{LeafLock, Store};
@@ -62,16 +64,12 @@ impl CacheOptions {
     }
 
     /// Returns the directory that is used unless another one is named: `/var/cache/sinterfs` for
-    /// root, else `sinterfs` in `$XDG_CACHE_HOME` or in `~/.cache`; `None` without a home.
+    /// root, else `sinterfs` in `$XDG_CACHE_HOME` or in `~/.cache` (`~/Library/Caches` on macOS,
+    /// `%LOCALAPPDATA%` on Windows); `None` without a home.
     pub fn default_directory() -> Option<PathBuf> {
-        if rustix::process::geteuid().is_root() {
+        if process::is_root() {
             return Some("/var/cache/sinterfs".into());
         }
-        let absolute = |name: &str| {
-            let path = PathBuf::from(std::env::var_os(name)?);
-            path.is_absolute().then_some(path)
-        };
-        let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
-        base.map(|base| base.join("sinterfs"))
+        process::cache_directory().map(|base| base.join("sinterfs"))
     }
 }

@@ -3,20 +3,19 @@
 //! **Invariant:** a leaf's sum is written after its bytes; a reader compares them, so that halves
 //! of either are a miss.
 
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use nix::fcntl::{FcntlArg, fcntl};
-use rustix::fs::FlockOperation;
 use sinterfs_model::{Error, Result};
+use sinterfs_platform::{FileAt, files};
 
 use super::CacheOptions;
 use super::directory::{CacheDirectory, describe, read_description, write_whole};
+use super::leaf_locks;
 use super::sum::sum_of;
 use super::tidy;
 use crate::fetch::ObjectVersion;
@@ -144,7 +143,7 @@ impl Store {
         self.stored.store(0, Ordering::Relaxed);
         self.touch();
         let percent = u64::from(self.options.free_percent);
-        let reserve = free_bytes(&self.data)
+        let reserve = files::room(&self.data)
             .map_or(0, |(free, all)| (all / 100 * percent).saturating_sub(free));
         let limit = self.options.limit.saturating_sub(between.max(bytes));
         let room = tidy::make_room(&self.options.directory, limit, reserve);
@@ -175,12 +174,10 @@ impl Store {
         if !self.writes.load(Ordering::Relaxed) {
             return LeafLock::Useless;
         }
-        let lock = lock_of(leaves, nix::libc::F_WRLCK);
-        match fcntl(&self.leaves, FcntlArg::F_OFD_SETLK(&lock)) {
-            Ok(_) => LeafLock::Held(self, leaves.clone()),
-            Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EACCES) => LeafLock::Busy,
-            // a file system without locks: leaves may come twice
-            Err(_) => LeafLock::Useless,
+        match leaf_locks::lock(&self.leaves, leaves) {
+            Some(true) => LeafLock::Held(self, leaves.clone()),
+            Some(false) => LeafLock::Busy,
+            None => LeafLock::Useless,
         }
     }
 }
@@ -198,26 +195,8 @@ pub(crate) enum LeafLock<'a> {
 impl Drop for LeafLock<'_> {
     fn drop(&mut self) {
         if let Self::Held(store, leaves) = self {
-            let lock = lock_of(leaves, nix::libc::F_UNLCK);
-            // it goes with the file at the latest
-            let _ = fcntl(&store.leaves, FcntlArg::F_OFD_SETLK(&lock));
+            leaf_locks::unlock(&store.leaves, leaves);
         }
-    }
-}
-
-/// Describes a lock of one byte for each leaf.
-#[allow(
-    clippy::cast_possible_truncation,
-    reason = "constants of the system, which all fit"
-)]
-fn lock_of(leaves: &Range<u64>, kind: i32) -> nix::libc::flock {
-    let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-    nix::libc::flock {
-        l_type: kind as i16,
-        l_whence: nix::libc::SEEK_SET as i16,
-        l_start: number(leaves.start),
-        l_len: number(leaves.end.saturating_sub(leaves.start)),
-        l_pid: 0,
     }
 }
 
@@ -225,12 +204,12 @@ fn lock_of(leaves: &Range<u64>, kind: i32) -> nix::libc::flock {
 /// written.
 fn hold(dir: &Path) -> std::io::Result<(File, bool)> {
     loop {
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+        let made = files::make_private_dir(dir);
         let writes = made.is_ok() && open_file(&dir.join("data"), true).is_ok();
         let open = open_file(&dir.join("lock"), writes)?;
-        rustix::fs::flock(&open, FlockOperation::LockShared)?;
+        open.lock_shared()?;
         // another process may have removed it meanwhile
-        if open.metadata()?.nlink() > 0 {
+        if files::name_count(&open)? > 0 {
             return Ok((open, writes));
         }
     }
@@ -243,11 +222,4 @@ fn open_file(path: &Path, writes: bool) -> std::io::Result<File> {
         options.write(true).create(true).truncate(false);
     }
     options.open(path)
-}
-
-/// Returns the free and all bytes of a file system.
-fn free_bytes(file: &File) -> Option<(u64, u64)> {
-    let found = rustix::fs::fstatvfs(file).ok()?;
-    let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
-    Some((bytes(found.f_bavail), bytes(found.f_blocks)))
 }

@@ -3,12 +3,11 @@
 //! **Invariant:** an object that a process has open is never removed.
 
 use std::fs::File;
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::FlockOperation;
 use sinterfs_model::{Error, Result};
+use sinterfs_platform::{FileAt, files};
 
 use super::directory::read_description;
 use super::sum::sum_of;
@@ -67,7 +66,7 @@ fn object(dir: PathBuf) -> CachedObject {
     let stored = ["data", "leaves", "about"]
         .iter()
         .filter_map(|name| std::fs::metadata(dir.join(name)).ok())
-        .map(|found| found.blocks().saturating_mul(512))
+        .map(|found| files::allocated(&found))
         .sum();
     CachedObject {
         len: described.as_ref().map_or(0, |(_, version)| version.len),
@@ -142,7 +141,7 @@ fn remove(object: &CachedObject) -> bool {
     let Ok(lock) = lock else {
         return false;
     };
-    if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+    if lock.try_lock().is_err() {
         return false;
     }
     // the sums first: bytes without them are nothing

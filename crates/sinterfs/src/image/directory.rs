@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::ops::ControlFlow;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_model::{Cursor, Error, FileType, Image, Ino, Result};
+use sinterfs_platform::names;
 
 use super::file::File;
 use super::metadata::Metadata;
@@ -106,7 +106,7 @@ impl Entries {
                     image: Arc::clone(&directory.image),
                     ino: dirent.ino,
                     file_type: dirent.kind,
-                    path: directory.path.join(OsStr::from_bytes(dirent.name)),
+                    path: child(&directory.path, dirent.name),
                 });
                 if batch.len() < BATCH {
                     return ControlFlow::Continue(());
@@ -220,7 +220,7 @@ impl Entry {
     pub fn read_link(&self) -> Result<PathBuf> {
         self.require(self.is_symlink(), "not a symlink")?;
         let target = self.located(self.image.read_link(self.ino))?;
-        Ok(OsString::from_vec(target).into())
+        Ok(names::path_buf(target))
     }
 
     /// Fails if the entry has another type than the caller takes it for.
@@ -235,4 +235,15 @@ impl Entry {
     fn located<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| error.into_corrupt_entry().path(&self.path))
     }
+}
+
+/// Returns the path of a name in a directory: not by `join`, for which some names are more.
+fn child(directory: &Path, name: &[u8]) -> PathBuf {
+    if directory.as_os_str().is_empty() {
+        return names::path_buf(name.to_vec());
+    }
+    let mut path = OsString::from(directory);
+    path.push("/");
+    path.push(names::os_str(name));
+    path.into()
 }

@@ -11,7 +11,6 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{FlockOperation, flock};
 use serde_json::{Map, Value, json};
 use sinterfs_block::checksum::{sha256, sha256_of};
 use sinterfs_model::{Error, Observer, Result, Setting};
@@ -305,8 +304,7 @@ impl<'a> OciLayout<'a> {
     /// meanwhile. The directory is locked so that none does from here on.
     fn name(&self, request: &ContainerRequest, image: Value) -> Result<()> {
         let failed = |error: std::io::Error| Error::io("cannot lock", error).path(self.dir);
-        let lock = File::open(self.dir).map_err(failed)?;
-        flock(&lock, FlockOperation::LockExclusive).map_err(|errno| failed(errno.into()))?;
+        let _lock = sinterfs_platform::files::lock_directory(self.dir).map_err(failed)?;
         let mut images = self.others(request)?;
         images.push(image);
         let mark = json!({ "imageLayoutVersion": "1.0.0" });

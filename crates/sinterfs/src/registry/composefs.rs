@@ -9,10 +9,10 @@ mod contents;
 pub(crate) mod dump;
 #[cfg(feature = "write")]
 mod object_store;
-#[cfg(feature = "mount")]
+#[cfg(all(feature = "mount", target_os = "linux"))]
 mod overlay_mount;
 
-#[cfg(feature = "mount")]
+#[cfg(all(feature = "mount", target_os = "linux"))]
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use super::erofs::ErofsFormat;
 use crate::about::About;
 use crate::format::Format;
 use crate::handle::{Bid, Handle};
-#[cfg(feature = "mount")]
+#[cfg(all(feature = "mount", target_os = "linux"))]
 use crate::mount::object_verification::ObjectVerification;
 use crate::open_options::OpenOptions;
 use crate::verify::report::{CheckOptions, CheckReport};
@@ -63,7 +63,7 @@ impl Format for ComposefsFormat {
         ErofsFormat.check(source, options, depth, observer)
     }
 
-    #[cfg(feature = "mount")]
+    #[cfg(all(feature = "mount", target_os = "linux"))]
     fn mount_overlay(
         &self,
         image: &Path,

@@ -1,7 +1,7 @@
 //! The row of EROFS: our options to its own. The images of composefs are opened here, too.
 
 mod info;
-#[cfg(feature = "mount")]
+#[cfg(all(feature = "mount", target_os = "linux"))]
 mod kernel_backing;
 #[cfg(feature = "write")]
 mod levels;
@@ -25,7 +25,7 @@ use crate::about::About;
 use crate::format::Format;
 use crate::handle::{Bid, Handle};
 use crate::info::InfoRows;
-#[cfg(feature = "mount")]
+#[cfg(all(feature = "mount", target_os = "linux"))]
 use crate::mount::kernel_backing::KernelBacking;
 use crate::open_options::OpenOptions;
 use crate::verify::report::{CheckOptions, CheckReport};
@@ -102,7 +102,7 @@ impl Format for ErofsFormat {
         Ok(report)
     }
 
-    #[cfg(feature = "mount")]
+    #[cfg(all(feature = "mount", target_os = "linux"))]
     fn kernel_backing(
         &self,
         image: Arc<dyn Image>,

@@ -2,13 +2,13 @@
 //! sees it.
 
 use std::collections::{BTreeSet, HashSet};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::digest::Verified;
 use sinterfs_model::{Error, Findings, Image, Kind, Observer, Result, Stage, Tally};
+use sinterfs_platform::names;
 
 use crate::disk::ChosenPartition;
 use crate::format::Format;
@@ -236,7 +236,7 @@ impl Observer for Collector<'_> {
             .concerned_path()
             .filter(|_| found.paths.len() < PATHS)
         {
-            found.paths.insert(path.as_os_str().as_bytes().to_vec());
+            found.paths.insert(names::bytes(path).into_owned());
         }
     }
 

@@ -6,7 +6,6 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -14,6 +13,7 @@ use sinterfs_block::{FileSource, ReadAt as _};
 use sinterfs_model::{Error, Kind, Observer, Result};
 use sinterfs_parity::{Examined, FoundRecord, ParityLayout, ParityRecord, encode, examine, find};
 use sinterfs_pipeline::Scratch;
+use sinterfs_platform::{Identity, files};
 
 use super::seems_sound::seems_sound;
 use crate::write::hidden_file::parent;
@@ -101,11 +101,16 @@ pub fn write_parity(
 }
 
 /// Returns what changes in most cases when a file is written or replaced; nothing for a device.
-fn state(image: &Path) -> Result<Option<(u64, u64, u64, SystemTime)>> {
+fn state(image: &Path) -> Result<Option<(Identity, u64, SystemTime)>> {
     let found = std::fs::metadata(image);
     let found = found.map_err(|error| Error::io("cannot stat", error).path(image))?;
     let time = found.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-    Ok((found.is_file()).then(|| (found.dev(), found.ino(), found.len(), time)))
+    if !found.is_file() {
+        return Ok(None);
+    }
+    let identity = files::identity(image);
+    let identity = identity.map_err(|error| Error::io("cannot stat", error).path(image))?;
+    Ok(Some((identity, found.len(), time)))
 }
 
 /// Fails if a parity file is needed to restore its image.

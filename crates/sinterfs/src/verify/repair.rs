@@ -6,12 +6,13 @@
 //! for damage may be a newer image. Spec: `docs/formats/parity.md`.
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::io::Write;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use sinterfs_model::{Error, Observer, Result, Setting};
 use sinterfs_parity::{ParityRecord, Restored, restore};
+use sinterfs_platform::files;
 
 use super::parity::{ParityReport, Sources, scratch, write_record};
 use super::seems_sound::seems_sound;
@@ -192,15 +193,13 @@ fn keep(image: &Path) -> Result<PathBuf> {
         let name = PathBuf::from(name);
         match std::fs::hard_link(image, &name) {
             Ok(()) => return Ok(name),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) if has_no_links(&error) => {
                 // without links, the image has no name of its own for a moment
-                let flags = rustix::fs::RenameFlags::NOREPLACE;
-                let cwd = rustix::fs::CWD;
-                match rustix::fs::renameat_with(cwd, image, cwd, &name, flags) {
+                match files::rename_new(image, &name) {
                     Ok(()) => return Ok(name),
-                    Err(rustix::io::Errno::EXIST) => {}
-                    Err(error) => return Err(failed(error.into(), &name)),
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                    Err(error) => return Err(failed(error, &name)),
                 }
             }
             Err(error) => return Err(failed(error, &name)),
@@ -213,24 +212,20 @@ fn keep(image: &Path) -> Result<PathBuf> {
 /// Returns whether links cannot be made here: FAT has none, and of other users' files there may be
 /// none.
 fn has_no_links(error: &std::io::Error) -> bool {
-    use rustix::io::Errno;
-    let errno = Errno::from_io_error(error);
-    errno.is_some_and(|errno| {
-        [Errno::PERM, Errno::OPNOTSUPP, Errno::NOSYS, Errno::MLINK].contains(&errno)
-    })
+    matches!(
+        error.kind(),
+        ErrorKind::PermissionDenied | ErrorKind::Unsupported | ErrorKind::TooManyLinks
+    )
 }
 
 /// Removes the further name of an image that was not replaced. What fails leaves the image under
 /// both names, or under that one.
 fn undo(image: &Path, kept: &Path) {
-    let inode = |path: &Path| std::fs::metadata(path).map(|found| (found.dev(), found.ino()));
-    match (inode(image), inode(kept)) {
+    match (files::identity(image), files::identity(kept)) {
         (Ok(now), Ok(before)) if now == before => drop(std::fs::remove_file(kept)),
-        (Err(_), Ok(_)) => drop(std::fs::hard_link(kept, image).or_else(|_| {
-            let flags = rustix::fs::RenameFlags::NOREPLACE;
-            let cwd = rustix::fs::CWD;
-            rustix::fs::renameat_with(cwd, kept, cwd, image, flags).map_err(std::io::Error::from)
-        })),
+        (Err(_), Ok(_)) => {
+            drop(std::fs::hard_link(kept, image).or_else(|_| files::rename_new(kept, image)));
+        }
         _ => {}
     }
 }

@@ -3,7 +3,6 @@
 //! In: an image and its parity file. Out: a guess by the image's own check and the times of both
 //! files. Spec: `docs/formats/parity.md`, "Which is right".
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use sinterfs_model::{Error, Kind, Observer, Result};
@@ -38,7 +37,8 @@ fn is_newer(image: &Path, parity: &Path) -> Result<bool> {
     let changed = |path: &Path| {
         let found = std::fs::metadata(path);
         let found = found.map_err(|error| Error::io("cannot stat", error).path(path))?;
-        Ok((found.mtime(), found.mtime_nsec()))
+        let time = found.modified();
+        time.map_err(|error| Error::io("cannot stat", error).path(path))
     };
     Ok(changed(image)? > changed(parity)?)
 }

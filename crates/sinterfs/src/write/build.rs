@@ -1,9 +1,7 @@
 //! Building an image: the request's format is found, and its writer gets the request and the way
 //! to open the input.
 
-use std::os::unix::fs::MetadataExt;
-
-use sinterfs_model::{Error, Observer, Rdev, Result, Setting};
+use sinterfs_model::{Error, Observer, Result, Setting};
 use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::{Edits, directory};
 
@@ -127,8 +125,8 @@ fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
         skip: [request.path(), request.blob_device.as_deref()]
             .into_iter()
             .flatten()
-            .filter_map(|path| std::fs::metadata(path).ok())
-            .map(|found| (Rdev::from_dev_t(found.dev()), found.ino()))
+            .filter_map(|path| sinterfs_platform::files::identity(path).ok())
+            .map(|found| (found.device, found.ino))
             .collect(),
         threads: request.threads,
     })

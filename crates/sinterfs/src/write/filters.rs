@@ -4,12 +4,12 @@
 //! `sinterfs_pipeline::source::Exclude` and `Definition`.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_model::{Error, Result, Setting};
 use sinterfs_pipeline::source::{Definition, Exclude, FileContexts, Rule};
+use sinterfs_platform::names;
 
 use crate::write::input::kinds::Input;
 
@@ -47,7 +47,9 @@ pub(crate) fn exclude(choices: &[Filter]) -> Result<Exclude> {
 
 /// Reads definitions of files, and files of such definitions.
 pub(crate) fn pseudo(texts: &[OsString], files: &[PathBuf]) -> Result<Vec<Definition>> {
-    let given = texts.iter().map(|text| Definition::parse(text.as_bytes()));
+    let given = texts
+        .iter()
+        .map(|text| Definition::parse(&names::bytes(text)));
     let mut all = given.collect::<Result<Vec<_>>>()?;
     for path in files {
         let text = std::fs::read(path).map_err(|e| Error::io("cannot read", e).path(path))?;

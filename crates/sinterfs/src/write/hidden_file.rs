@@ -6,12 +6,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, Mode, OFlags};
 use sinterfs_model::{Error, Result};
+use sinterfs_platform::files;
 
 /// How often a hidden file is made again that was taken for a leftover before it was locked.
 const ATTEMPTS: usize = 100;
@@ -41,7 +39,7 @@ pub(super) fn create(path: &Path) -> Result<(PathBuf, File)> {
         let file = file.map_err(failed)?;
         lock(&file);
         // another writer may have removed it between the two calls
-        if file.metadata().map_err(failed)?.nlink() > 0 {
+        if files::name_count(&file).map_err(failed)? > 0 {
             return Ok((temporary, file));
         }
     }
@@ -54,7 +52,7 @@ pub(super) fn create(path: &Path) -> Result<(PathBuf, File)> {
 
 /// Locks a hidden file until it is closed; a file system without locks is left alone.
 pub(super) fn lock(file: &File) {
-    let _ = rustix::fs::flock(file, FlockOperation::LockExclusive);
+    let _ = file.lock();
 }
 
 /// Removes the hidden files of an output that nobody has locked. Failures are ignored: the files
@@ -81,18 +79,19 @@ fn prefix(path: &Path) -> Result<OsString> {
 }
 
 fn is_hidden_name(name: &OsStr, prefix: &OsStr) -> bool {
-    let rest = name.as_bytes().strip_prefix(prefix.as_bytes());
+    let (name, prefix) = (name.as_encoded_bytes(), prefix.as_encoded_bytes());
+    let rest = name.strip_prefix(prefix);
     let number = rest.and_then(|rest| rest.strip_suffix(b".tmp"));
     number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
 }
 
 fn remove_if_unlocked(path: &Path) {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let Ok(file) = rustix::fs::open(path, flags, Mode::empty()).map(File::from) else {
+    let mut options = File::options();
+    let Ok(file) = files::without_following(options.read(true)).open(path) else {
         return;
     };
     let is_file = file.metadata().is_ok_and(|found| found.is_file());
-    if is_file && rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+    if is_file && file.try_lock().is_ok() {
         let _ = std::fs::remove_file(path);
     }
 }

@@ -10,15 +10,13 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use sinterfs_block::Sink;
 use sinterfs_model::{Error, Result, Setting};
 use sinterfs_pipeline::Scratch;
+use sinterfs_platform::{FileAt, files};
 
 use crate::write::hidden_file::{self, parent};
 use crate::write::replaced::copy_attributes;
@@ -27,9 +25,6 @@ use crate::write::upload::{self, Upload};
 
 /// How much is collected before a write reaches the kernel, in bytes.
 const BUFFER: usize = 1 << 20;
-
-/// Where the system shows the files that this process has open.
-const OWN_FILES: &str = "/proc/self/fd";
 
 /// Where an image goes.
 #[derive(Debug)]
@@ -94,8 +89,8 @@ impl Output {
 
     /// Opens standard output as the target.
     pub fn stdout() -> Result<Self> {
-        let file = rustix::io::dup(io::stdout()).map_err(|e| Error::io("standard output", e))?;
-        Ok(Self::with(OutputTarget::Stream, File::from(file)))
+        let file = files::stdout().map_err(|e| Error::io("standard output", e))?;
+        Ok(Self::with(OutputTarget::Stream, file))
     }
 
     /// Begins an object of a store.
@@ -140,23 +135,15 @@ impl Output {
     }
 
     fn unnamed(path: &Path, replace: bool) -> Result<Self> {
-        // an unnamed file is linked through /proc/self/fd
-        if !Path::new(OWN_FILES).exists() {
-            return Self::hidden(path, replace);
-        }
-        let dir = parent(path);
-        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        match rustix::fs::open(dir, flags, Mode::from_raw_mode(0o666)) {
-            Ok(file) => {
+        match files::unnamed(parent(path), 0o666) {
+            Ok(Some(file)) => {
                 let target = OutputTarget::Unnamed {
                     path: path.to_owned(),
                     replace,
                 };
-                Ok(Self::with(target, File::from(file)))
+                Ok(Self::with(target, file))
             }
-            Err(
-                rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR | rustix::io::Errno::INVAL,
-            ) => Self::hidden(path, replace),
+            Ok(None) => Self::hidden(path, replace),
             Err(e) => Err(Error::io("cannot create the output in its directory", e).path(path)),
         }
     }
@@ -288,12 +275,12 @@ impl Drop for Output {
 
 fn is_block_device(file: &File) -> bool {
     file.metadata()
-        .is_ok_and(|found| found.file_type().is_block_device())
+        .is_ok_and(|found| files::is_block_device(&found))
 }
 
 /// Returns the position of a seekable file; a file opened for appending has none.
 fn seekable_position(file: &File) -> Option<u64> {
-    let appends = rustix::fs::fcntl_getfl(file).ok()?.contains(OFlags::APPEND);
+    let appends = files::appends(file);
     let mut file = file;
     file.stream_position().ok().filter(|_| !appends)
 }
@@ -349,11 +336,10 @@ fn exists(path: &Path) -> Error {
 /// Links an unnamed file to its path; a replacement goes through a temporary name, since linking
 /// never overwrites.
 fn name_file(file: &File, path: &Path, replace: bool) -> Result<()> {
-    let unnamed = format!("{OWN_FILES}/{}", file.as_raw_fd());
-    let link = |to: &Path| rustix::fs::linkat(CWD, &*unnamed, CWD, to, AtFlags::SYMLINK_FOLLOW);
+    let link = |to: &Path| files::name(file, to);
     match link(path) {
         Ok(()) => Ok(()),
-        Err(rustix::io::Errno::EXIST) if replace => {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && replace => {
             hidden_file::lock(file);
             let temporary = hidden_file::name(path)?;
             hidden_file::remove_leftovers(path);
@@ -361,23 +347,22 @@ fn name_file(file: &File, path: &Path, replace: bool) -> Result<()> {
                 .map_err(|e| Error::io("cannot name the output", e).path(&temporary))?;
             rename(&temporary, path, true)
         }
-        Err(rustix::io::Errno::EXIST) => Err(exists(path)),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Err(exists(path)),
         Err(e) => Err(Error::io("cannot name the output", e).path(path)),
     }
 }
 
 fn rename(temporary: &Path, path: &Path, replace: bool) -> Result<()> {
-    let flags = if replace {
-        rustix::fs::RenameFlags::empty()
+    let result = if replace {
+        std::fs::rename(temporary, path)
     } else {
-        rustix::fs::RenameFlags::NOREPLACE
+        files::rename_new(temporary, path)
     };
-    let result = rustix::fs::renameat_with(CWD, temporary, CWD, path, flags);
     if result.is_err() {
         let _ = std::fs::remove_file(temporary);
     }
     match result {
-        Err(rustix::io::Errno::EXIST) => Err(exists(path)),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && !replace => Err(exists(path)),
         other => other.map_err(|e| Error::io("cannot rename the output into place", e).path(path)),
     }
 }
@@ -385,18 +370,14 @@ fn rename(temporary: &Path, path: &Path, replace: bool) -> Result<()> {
 /// Opens the directory of a path before the name is made, so that a lack of descriptors leaves
 /// nothing behind.
 fn open_directory(path: &Path) -> Result<File> {
-    File::open(parent(path))
+    files::open_directory(parent(path))
         .map_err(|e| Error::io("cannot open the output's directory", e).path(path))
 }
 
 /// Makes the new name durable; file systems that cannot sync a directory are left alone.
 fn sync_directory(dir: &File, path: &Path) -> Result<()> {
-    match dir.sync_all() {
-        Err(e) if e.kind() != io::ErrorKind::InvalidInput => {
-            Err(Error::io("cannot sync the output's directory", e).path(path))
-        }
-        _ => Ok(()),
-    }
+    files::sync_directory(dir)
+        .map_err(|e| Error::io("cannot sync the output's directory", e).path(path))
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
 
 use sinterfs_model::{Error, Result};
+use sinterfs_platform::FileAt;
 
 /// Stored bytes of a content that are kept in memory.
 pub(super) const KEPT_MAX: usize = 64 << 20;

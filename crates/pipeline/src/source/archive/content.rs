@@ -5,12 +5,12 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use sinterfs_archive::{DataRun, Stream};
 use sinterfs_model::{Error, Extent, ExtentSource, FileContent, Result};
+use sinterfs_platform::FileAt;
 
 /// Holes beyond this many extents are read as zeros.
 const MAX_EXTENTS: usize = 1 << 20;

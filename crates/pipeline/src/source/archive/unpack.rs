@@ -6,12 +6,12 @@
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use sinterfs_archive::{Stream, ar, cpio, rpm, tar};
 use sinterfs_block::stream::StreamFormat;
 use sinterfs_model::{Error, Observer, Result};
+use sinterfs_platform::{FileAt, files};
 
 use super::content::HeaderStream;
 use crate::Scratch;
@@ -45,12 +45,11 @@ impl ArchiveBytes {
     /// Inspects the first bytes of a file or pipe.
     pub(super) fn of_file(file: File) -> Result<Self> {
         let failed = |error| Error::io("cannot read the archive", error);
-        let kind = file.metadata().map_err(failed)?.file_type();
-        if kind.is_dir() {
+        let found = file.metadata().map_err(failed)?;
+        if found.is_dir() {
             return Err(Error::invalid("the archive is a directory"));
         }
-        use std::os::unix::fs::FileTypeExt;
-        if !(kind.is_file() || kind.is_block_device()) {
+        if !(found.is_file() || files::is_block_device(&found)) {
             return Self::of_stream(Box::new(file));
         }
         let start = start(|rest, done| file.read_at(rest, done))?;

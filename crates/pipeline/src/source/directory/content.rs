@@ -2,14 +2,12 @@
 //!
 //! **Invariant:** reads are retried after a signal and are short only at the end of the file.
 
-use std::os::fd::OwnedFd;
+use std::fs::File;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
-use rustix::fs::{Advice, SeekFrom};
-use rustix::io::retry_on_intr;
 use sinterfs_model::{Error, Extent, ExtentSource, FileContent, Result, Time};
-
-use super::status;
+use sinterfs_platform::{Directory, FileAt, Status, files};
 
 /// Files from this size on take several reads, so the kernel is advised of sequential access.
 const ADVISED_FROM: u64 = 1 << 20;
@@ -20,38 +18,35 @@ const MAX_EXTENTS: usize = 1 << 20;
 /// A regular file of a directory source, open for reading.
 #[derive(Debug)]
 pub(in crate::source) struct OpenFile {
-    fd: OwnedFd,
+    file: File,
     path: PathBuf,
 }
 
 impl OpenFile {
-    /// Takes over a descriptor; `path` is for messages.
-    pub(in crate::source) fn new(fd: OwnedFd, path: PathBuf, size: u64) -> Self {
+    /// Takes over an open file; `path` is for messages.
+    pub(in crate::source) fn new(file: File, path: PathBuf, size: u64) -> Self {
         if size > ADVISED_FROM {
-            // advice only: a file system that takes none loses nothing
-            let _ = rustix::fs::fadvise(&fd, 0, None, Advice::Sequential);
+            files::will_be_read(&file);
         }
-        Self { fd, path }
+        Self { file, path }
     }
 
-    fn fail(&self, what: &'static str, errno: rustix::io::Errno) -> Error {
-        Error::io(what, errno).path(&self.path)
+    fn fail(&self, what: &'static str, error: io::Error) -> Error {
+        Error::io(what, error).path(&self.path)
     }
 
-    fn seek(&self, to: SeekFrom) -> rustix::io::Result<u64> {
-        rustix::fs::seek(&self.fd, to)
+    fn status(&self) -> Result<Status> {
+        Directory::status_of(&self.file).map_err(|error| self.fail("cannot stat", error))
     }
 }
 
 impl FileContent for OpenFile {
     fn len(&self) -> Result<u64> {
-        let status = status::of_fd(&self.fd).map_err(|errno| self.fail("cannot stat", errno))?;
-        Ok(status.size)
+        Ok(self.status()?.size)
     }
 
     fn modified(&self) -> Result<Option<Time>> {
-        let status = status::of_fd(&self.fd).map_err(|errno| self.fail("cannot stat", errno))?;
-        Ok(Some(status.meta.times.modified))
+        Ok(Some(self.status()?.meta.times.modified))
     }
 
     fn extents(&self) -> Result<Vec<Extent>> {
@@ -61,10 +56,10 @@ impl FileContent for OpenFile {
             end: 0,
         };
         while list.end < len {
-            // any error means a file system without holes, or a file that shrank meanwhile
-            let hole = match self.seek(SeekFrom::Hole(list.end)) {
-                Ok(hole) if list.extents.len() < MAX_EXTENTS => hole.clamp(list.end, len),
-                _ => len,
+            let hole = if list.extents.len() < MAX_EXTENTS {
+                files::next_hole(&self.file, list.end, len)
+            } else {
+                len
             };
             list.push(
                 hole,
@@ -76,10 +71,7 @@ impl FileContent for OpenFile {
             if hole == len {
                 break;
             }
-            let data = match self.seek(SeekFrom::Data(hole)) {
-                Ok(data) => data.clamp(hole, len),
-                Err(_) => len,
-            };
+            let data = files::next_data(&self.file, hole, len);
             if data == hole {
                 // neither data nor hole: treat the rest as data
                 list.push(
@@ -100,10 +92,11 @@ impl FileContent for OpenFile {
         let mut done = 0;
         while done < buf.len() {
             let (at, rest) = (offset + done as u64, &mut buf[done..]);
-            match retry_on_intr(|| rustix::io::pread(&self.fd, &mut *rest, at)) {
+            match self.file.read_at(&mut *rest, at) {
                 Ok(0) => break,
                 Ok(count) => done += count,
-                Err(errno) => return Err(self.fail("cannot read", errno)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.fail("cannot read", error)),
             }
         }
         Ok(done)

@@ -3,12 +3,11 @@
 //! Enters a path; leaves the descriptor that everything below is opened relative to.
 //! **Invariant:** the path is used once, to open the root, and afterwards only in messages.
 
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
 use sinterfs_model::{Error, Rdev, Result};
+use sinterfs_platform::{self as platform, names};
 
 use crate::source::Exclude;
 
@@ -33,7 +32,7 @@ pub struct Options {
 /// A directory of the running system, opened.
 #[derive(Debug)]
 pub struct Directory {
-    pub(super) root: OwnedFd,
+    pub(super) root: platform::Directory,
     pub(super) path: PathBuf,
     pub(super) options: Options,
 }
@@ -42,13 +41,9 @@ impl Directory {
     /// Opens a directory. A symlink to a directory is followed here, and nowhere below.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let path = path.as_ref();
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| {
-            if errno == rustix::io::Errno::NOTDIR {
-                Error::invalid("the input is not a directory").path(path)
-            } else {
-                Error::io("cannot open the input directory", errno).path(path)
-            }
+        let root = platform::Directory::open(path).map_err(|error| match error.kind() {
+            ErrorKind::NotADirectory => Error::invalid("the input is not a directory").path(path),
+            _ => Error::io("cannot open the input directory", error).path(path),
         })?;
         Ok(Self {
             root,
@@ -62,6 +57,6 @@ impl Directory {
         if path.is_empty() {
             return self.path.clone();
         }
-        self.path.join(std::ffi::OsStr::from_bytes(path))
+        self.path.join(names::path(path))
     }
 }

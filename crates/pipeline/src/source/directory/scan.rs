@@ -1,34 +1,28 @@
 //! Scans a directory with several threads.
 //!
-//! Enters an open root; leaves the sorted `Tree`. A task is a directory; a thread lists it with
-//! large `getdents` calls, calls `statx` for each name relative to its descriptor and adds the
-//! entries in batches. Each thread has the directory open that it is listing; some far below the
-//! root stay open as long as others below them wait, so that the cost of a deep chain is linear.
+//! Enters an open root; leaves the sorted `Tree`. A task is a directory; a thread lists it, asks
+//! for the status of each name in it and adds the entries in batches. Each thread has the directory
+//! open that it is listing; some far below the root stay open as long as others below them wait, so
+//! that the cost of a deep chain is linear.
 //! **Invariant:** what cannot be read is reported to the observer and left out; an unreadable
 //! directory is kept, empty.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::ffi::{CStr, CString};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
-use rustix::fs::{OFlags, RawDir};
-use rustix::io::Errno;
 use sinterfs_model::{
     Content, Error, FileType, NodeId, Observer, Rdev, Result, Stage, Tally, Tree, TreeBuilder,
     Xattrs,
 };
+use sinterfs_platform::{self as platform, Identity, OpenFor, Status, names, xattrs};
 
+use super::attributes;
 use super::opened::Directory;
-use super::status::{self, Identity, Status};
-use super::{attributes, beneath};
 use crate::threads::{self, lock};
-
-/// Bytes of directory entries a `getdents` call may return.
-const LISTING: usize = 64 << 10;
 
 /// Entries that are added to the tree at once.
 const BATCH: usize = 1024;
@@ -42,14 +36,14 @@ const KEPT_OPEN: usize = 64;
 
 /// Walks the directory.
 pub(super) fn scan(dir: &Directory, threads: usize, observer: &dyn Observer) -> Result<Tree> {
-    let root = status::of_fd(&dir.root)
-        .map_err(|errno| Error::io("cannot stat the input directory", errno).path(&dir.path))?;
+    let root = platform::Directory::status_of(dir.root.as_file())
+        .map_err(|error| Error::io("cannot stat the input directory", error).path(&dir.path))?;
     let growth = GrowingTree {
         builder: TreeBuilder::new(root.meta),
         inodes: HashMap::new(),
     };
     let wanted = !dir.options.no_xattrs;
-    let readable = wanted && attributes::are_readable(&dir.root);
+    let readable = wanted && xattrs::are_readable(&dir.root);
     if wanted && !readable {
         let error = Error::unsupported("extended attributes are left out, without /proc");
         observer.warn(&error.path(&dir.path));
@@ -73,7 +67,7 @@ pub(super) fn scan(dir: &Directory, threads: usize, observer: &dyn Observer) -> 
         xattrs: readable,
         kept_open: Arc::default(),
     };
-    let mut own = walk.xattrs(&dir.root, c".", &[]);
+    let mut own = walk.xattrs(&dir.root, b".", &[]);
     lock(&walk.growth)
         .builder
         .set_xattrs(NodeId::ROOT, &mut own)?;
@@ -103,7 +97,7 @@ struct Base {
 
 /// A descriptor that counts among [`KEPT_OPEN`].
 struct KeptOpen {
-    fd: OwnedFd,
+    directory: platform::Directory,
     count: Arc<AtomicUsize>,
 }
 
@@ -128,7 +122,7 @@ struct GrowingTree {
 
 /// One name found, before it is added to the tree.
 struct ScannedEntry {
-    name: CString,
+    name: Vec<u8>,
     status: Status,
     kind: FileType,
     target: Vec<u8>,
@@ -186,46 +180,44 @@ impl Walk<'_> {
     }
 
     fn list(&self, task: &Task) -> Result<()> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
         let above = match &task.base.dir {
-            Some(kept) => kept.fd.as_fd(),
-            None => self.dir.root.as_fd(),
+            Some(kept) => &kept.directory,
+            None => &self.dir.root,
         };
         let reach = task.path.get(task.base.len..).unwrap_or_default();
-        let fd = match beneath::open(above, reach, flags) {
-            Ok(fd) => fd,
-            Err(errno) => {
-                self.warn("cannot open the directory, left empty", errno, &task.path);
+        let dir = match above.beneath(reach, OpenFor::List) {
+            Ok(dir) => dir,
+            Err(error) => {
+                self.warn("cannot open the directory, left empty", error, &task.path);
                 return Ok(());
             }
         };
-        let mut buffer = vec![MaybeUninit::uninit(); LISTING];
-        let mut listing = RawDir::new(&fd, &mut buffer);
-        let (mut batch, base) = (Vec::new(), self.base_below(task, reach.len(), &fd));
+        let (mut batch, base) = (Vec::new(), self.base_below(task, reach.len(), &dir));
         // a name that is replaced meanwhile may be listed twice
         let mut seen = HashSet::new();
-        while let Some(found) = listing.next() {
-            let name = match found {
-                Ok(found) => found.file_name().to_owned(),
-                Err(Errno::INTR) => continue,
-                Err(errno) => {
-                    self.warn("cannot read the directory to its end", errno, &task.path);
-                    break;
-                }
-            };
-            if seen.insert(name.clone()) {
-                batch.extend(self.inspect(&fd, task, name));
+        let mut added = Ok(());
+        let listed = dir.list(&mut |name| {
+            if seen.insert(name.to_vec()) {
+                batch.extend(self.inspect(&dir, task, name));
             }
             if batch.len() >= BATCH {
-                self.add(task, &base, &mut batch)?;
+                added = self.add(task, &base, &mut batch);
             }
+            match added {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        });
+        added?;
+        if let Err(error) = listed {
+            self.warn("cannot read the directory to its end", error, &task.path);
         }
         self.add(task, &base, &mut batch)
     }
 
     /// Returns what the directories below a listed one are opened relative to: it, if it is far
     /// below its own base and not too many are open.
-    fn base_below(&self, task: &Task, reach: usize, fd: &OwnedFd) -> Base {
+    fn base_below(&self, task: &Task, reach: usize, dir: &platform::Directory) -> Base {
         if reach <= LONGEST_REACH {
             return task.base.clone();
         }
@@ -234,9 +226,9 @@ impl Walk<'_> {
             count.fetch_sub(1, Ordering::Relaxed);
             return task.base.clone();
         }
-        match fd.try_clone() {
-            Ok(fd) => Base {
-                dir: Some(Arc::new(KeptOpen { fd, count })),
+        match dir.try_clone() {
+            Ok(directory) => Base {
+                dir: Some(Arc::new(KeptOpen { directory, count })),
                 len: task.path.len() + 1,
             },
             // no descriptor is left: the way from the base above is longer, no more
@@ -248,19 +240,16 @@ impl Walk<'_> {
     }
 
     /// Finds out about a name; `None` if it is left out.
-    fn inspect(&self, dir: &OwnedFd, task: &Task, name: CString) -> Option<ScannedEntry> {
-        if matches!(name.as_bytes(), b"." | b"..") {
-            return None;
-        }
-        let path = join(&task.path, name.as_bytes());
+    fn inspect(&self, dir: &platform::Directory, task: &Task, name: &[u8]) -> Option<ScannedEntry> {
+        let path = join(&task.path, name);
         let exclude = &self.dir.options.exclude;
         if exclude.matches_any(&path) {
             return None;
         }
-        let status = match status::of_name(dir, &name) {
+        let status = match dir.status(name) {
             Ok(status) => status,
-            Err(errno) => {
-                self.warn("cannot stat, left out", errno, &path);
+            Err(error) => {
+                self.warn("cannot stat, left out", error, &path);
                 return None;
             }
         };
@@ -274,23 +263,28 @@ impl Walk<'_> {
         if is_excluded && !(is_dir && self.dir.options.keep_excluded_dirs) {
             return None;
         }
+        if names::is_odd(name) {
+            let what = "the name is no valid UTF-16: it is stored as bytes that are not UTF-8";
+            let error = Error::unsupported(what);
+            self.observer.warn(&error.path(self.dir.full_path(&path)));
+        }
         let identity = (status.identity.device, status.identity.ino);
         if self.dir.options.skip.contains(&identity) {
             return None;
         }
         let mut target = Vec::new();
         if kind == FileType::Symlink {
-            match rustix::fs::readlinkat(dir, &name, Vec::new()) {
-                Ok(text) => target = text.into_bytes(),
-                Err(errno) => {
-                    self.warn("cannot read the symlink, left out", errno, &path);
+            match dir.read_link(name) {
+                Ok(text) => target = text,
+                Err(error) => {
+                    self.warn("cannot read the symlink, left out", error, &path);
                     return None;
                 }
             }
         }
         Some(ScannedEntry {
-            xattrs: self.xattrs(dir, &name, &path),
-            name,
+            xattrs: self.xattrs(dir, name, &path),
+            name: name.to_vec(),
             status,
             kind,
             target,
@@ -299,11 +293,11 @@ impl Walk<'_> {
     }
 
     /// Reads the extended attributes of a name; warns of those that cannot be read.
-    fn xattrs(&self, dir: &OwnedFd, name: &CStr, path: &[u8]) -> Xattrs {
+    fn xattrs(&self, dir: &platform::Directory, name: &[u8], path: &[u8]) -> Xattrs {
         if !self.xattrs {
             return Xattrs::new();
         }
-        attributes::read(dir, name, &mut |what, errno| self.warn(what, errno, path))
+        attributes::read(dir, name, &mut |what, error| self.warn(what, error, path))
     }
 
     /// Adds entries to the tree and queues the directories among them.
@@ -325,7 +319,7 @@ impl Walk<'_> {
             if entry.kind == FileType::Directory && !stays_empty {
                 found.push(Task {
                     node,
-                    path: join(&task.path, entry.name.as_bytes()),
+                    path: join(&task.path, &entry.name),
                     base: base.clone(),
                 });
             }
@@ -339,9 +333,9 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn warn(&self, what: impl Into<Cow<'static, str>>, errno: Errno, path: &[u8]) {
+    fn warn(&self, what: impl Into<Cow<'static, str>>, error: io::Error, path: &[u8]) {
         self.observer
-            .warn(&Error::io(what, errno).path(self.dir.full_path(path)));
+            .warn(&Error::io(what, error).path(self.dir.full_path(path)));
     }
 }
 
@@ -374,7 +368,7 @@ impl GrowingTree {
         } = entry.status;
         let shared = nlink > 1 && entry.kind != FileType::Directory;
         if shared && let Some(&node) = self.inodes.get(&identity) {
-            self.builder.link(parent, entry.name.as_bytes(), node)?;
+            self.builder.link(parent, &entry.name, node)?;
             return Ok(node);
         }
         let content = match entry.kind {
@@ -386,9 +380,7 @@ impl GrowingTree {
             FileType::Fifo => Content::Fifo,
             FileType::Socket => Content::Socket,
         };
-        let node = self
-            .builder
-            .add(parent, entry.name.as_bytes(), meta, content)?;
+        let node = self.builder.add(parent, &entry.name, meta, content)?;
         self.builder.set_xattrs(node, &mut entry.xattrs)?;
         if shared {
             self.inodes.insert(identity, node);

@@ -8,8 +8,7 @@
 
 use ct_codecs::{Base64, Decoder as _};
 use sinterfs_model::{Error, FileType, Rdev, Result, Time};
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use sinterfs_platform::names;
 use std::path::PathBuf;
 
 use super::tokens::Tokens;
@@ -122,8 +121,8 @@ fn read(words: &mut Tokens<'_>) -> Result<(Vec<Vec<u8>>, Action)> {
     let timed = letter.is_ascii_uppercase();
     let action = match letter {
         b'l' | b'h' => {
-            let file = OsString::from_vec(words.name()?);
-            Action::CopyFile(file.into(), letter == b'h')
+            let file = names::path_buf(words.name()?);
+            Action::CopyFile(file, letter == b'h')
         }
         b'L' => Action::Link(self::path(&words.name()?)?),
         b'x' => xattr(words.rest())?,

@@ -3,32 +3,25 @@
 //! Enters a path of a list; leaves an open file. **Invariant:** unless it is allowed, no path leads
 //! out of the directory through `..` or symlinks: the kernel refuses it while resolving the path.
 
-use std::ffi::OsStr;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::fs::File;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
-use rustix::io::Errno;
 use sinterfs_model::{Error, Result, Setting};
-
-use crate::source::directory::beneath;
-use crate::source::directory::status::{self, Status};
+use sinterfs_platform::{Directory, OpenFor, Status, names};
 
 /// An open directory.
 pub(super) struct Root {
-    dir: OwnedFd,
+    dir: Directory,
     path: PathBuf,
     allow_outside: bool,
 }
 
 impl Root {
     pub(super) fn open(path: &Path, allow_outside: bool) -> Result<Self> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = openat(CWD, path, flags, Mode::empty());
-        let failed = |errno| Error::io("cannot open the directory of a list's files", errno);
+        let failed = |error| Error::io("cannot open the directory of a list's files", error);
         Ok(Self {
-            dir: dir.map_err(|errno| failed(errno).path(path))?,
+            dir: Directory::open(path).map_err(|error| failed(error).path(path))?,
             path: path.to_owned(),
             allow_outside,
         })
@@ -36,85 +29,52 @@ impl Root {
 
     /// Returns a path for messages.
     pub(super) fn display_path(&self, path: &[u8]) -> String {
-        self.path.join(path_of(path)).display().to_string()
+        self.path.join(names::path(path)).display().to_string()
     }
 
     /// Returns the status of a file without opening it for reading; `None` if it does not exist.
-    pub(super) fn status(&self, path: &[u8], follows: bool) -> Result<Option<(OwnedFd, Status)>> {
-        let follow = if follows {
-            OFlags::empty()
-        } else {
-            OFlags::NOFOLLOW
+    pub(super) fn status(&self, path: &[u8], follows: bool) -> Result<Option<(File, Status)>> {
+        let file = match self.lookup(path, OpenFor::Look, follows)? {
+            Ok(file) => file,
+            Err(error) if is_missing(&error) => return Ok(None),
+            Err(error) => return Err(self.failed(path, error)),
         };
-        let fd = match self.lookup(path, OFlags::PATH | follow)? {
-            Ok(fd) => fd,
-            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
-            Err(errno) => return Err(self.failed(path, errno)),
-        };
-        let status = status::of_fd(&fd).map_err(|errno| self.failed(path, errno))?;
-        Ok(Some((fd, status)))
+        let status = Directory::status_of(&file).map_err(|error| self.failed(path, error))?;
+        Ok(Some((file, status)))
     }
 
-    /// Opens a file; symlinks are followed.
-    pub(super) fn open_at(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd> {
-        self.lookup(path, flags)?
-            .map_err(|errno| self.failed(path, errno))
+    /// Opens a file to read it; symlinks are followed.
+    pub(super) fn open_at(&self, path: &[u8]) -> Result<File> {
+        self.lookup(path, OpenFor::Read, true)?
+            .map_err(|error| self.failed(path, error))
     }
 
-    fn failed(&self, path: &[u8], errno: Errno) -> Error {
-        Error::io(format!("cannot open {}", self.display_path(path)), errno)
+    fn failed(&self, path: &[u8], error: io::Error) -> Error {
+        Error::io(format!("cannot open {}", self.display_path(path)), error)
     }
 
     /// Resolves a path; fails if it leads out of the directory, other errors are left to the
     /// caller.
-    fn lookup(&self, path: &[u8], flags: OFlags) -> Result<rustix::io::Result<OwnedFd>> {
-        let flags = flags | OFlags::CLOEXEC;
-        let outside = || {
-            let display_path = String::from_utf8_lossy(path);
-            let option = Setting::ManifestAnywhere;
-            let what = format!(
-                "`{display_path}` leads out of {}: {option} allows that",
-                self.path.display()
-            );
-            Error::invalid(what).about([option])
-        };
-        let name = match path {
-            b"" => b".",
-            path => path,
-        };
+    fn lookup(&self, path: &[u8], open: OpenFor, follows: bool) -> Result<io::Result<File>> {
         if self.allow_outside {
-            return Ok(openat(&self.dir, name, flags, Mode::empty()));
+            return Ok(self.dir.open_anywhere(path, open, follows));
         }
-        if path.starts_with(b"/") {
-            return Err(outside());
-        }
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        match openat2(&self.dir, name, flags, Mode::empty(), resolve) {
-            Err(Errno::XDEV) => Err(outside()),
-            // a kernel before 5.6, a sandbox that refuses the call, or a long path: without
-            // symlinks
-            Err(Errno::NOSYS | Errno::PERM | Errno::NAMETOOLONG) => {
-                if path.split(|&byte| byte == b'/').any(|name| name == b"..") {
-                    return Err(outside());
-                }
-                Ok(beneath::open(
-                    self.dir.as_fd(),
-                    path,
-                    flags | OFlags::NOFOLLOW,
-                ))
+        match self.dir.open_within(path, open, follows) {
+            Ok(Some(file)) => Ok(Ok(file)),
+            Ok(None) => {
+                let display_path = String::from_utf8_lossy(path);
+                let option = Setting::ManifestAnywhere;
+                let what = format!(
+                    "`{display_path}` leads out of {}: {option} allows that",
+                    self.path.display()
+                );
+                Err(Error::invalid(what).about([option]))
             }
-            result => Ok(result),
+            Err(error) => Ok(Err(error)),
         }
     }
 }
 
-/// Reads the target of an open symlink.
-pub(super) fn target(symlink: &OwnedFd) -> Option<Vec<u8>> {
-    let text = rustix::fs::readlinkat(symlink, "", Vec::new()).ok()?;
-    Some(text.into_bytes())
-}
-
-/// Returns bytes as a path.
-pub(super) fn path_of(bytes: &[u8]) -> &Path {
-    Path::new(OsStr::from_bytes(bytes))
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }

@@ -3,9 +3,9 @@
 //! Enters names as the union finds them; leaves their number and the first of them for messages.
 //! **Invariant:** what is kept is bounded, whatever the sources are (`KEPT`, checked by `note`).
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
+
+use sinterfs_platform::names;
 
 /// The most conflicts that are kept for messages.
 const KEPT: usize = 100;
@@ -44,5 +44,5 @@ impl Conflicts {
 
 /// Returns a path of a tree for messages.
 pub(super) fn display_path(path: &[u8]) -> PathBuf {
-    OsString::from_vec(path.to_vec()).into()
+    names::path_buf(path.to_vec())
 }

@@ -7,7 +7,6 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -15,6 +14,7 @@ use sinterfs_block::verity::{Verity, VerityDigest, verity};
 use sinterfs_erofs::composefs::{Body, INLINE_MAX, ObjectPath};
 use sinterfs_model::{Error, ExtentSource, FileContent, NodeId, Observer, Result, Tree};
 use sinterfs_pipeline::FileVisitor;
+use sinterfs_platform::FileAt;
 
 use super::object_store::{ObjectStore, Waiting};
 

@@ -9,15 +9,13 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
-use rustix::io::Errno;
 use sinterfs_block::verity::VerityDigest;
 use sinterfs_erofs::composefs::object_path;
 use sinterfs_model::{Error, Result};
+use sinterfs_platform::files;
 
 /// The most objects that wait for their names: syncing them one after the other costs little more
 /// than syncing one.
@@ -25,6 +23,9 @@ const WAITING: usize = 64;
 
 /// The most bytes of these.
 const WAITING_BYTES: u64 = 64 << 20;
+
+/// The permissions of objects, less what the umask takes.
+const OBJECT_MODE: u32 = 0o644;
 
 /// A directory of objects.
 #[derive(Debug)]
@@ -71,15 +72,10 @@ impl ObjectStore {
 
     /// Starts an object.
     pub(crate) fn create(&self) -> Result<NewObject> {
-        let mode = Mode::from_raw_mode(0o644);
-        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        match rustix::fs::open(&self.root, flags, mode) {
-            Ok(file) => Ok(NewObject {
-                file: File::from(file),
-                hidden: None,
-            }),
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => self.create_hidden(),
-            Err(errno) => Err(Error::io("cannot create an object", errno).path(&self.root)),
+        match files::unnamed(&self.root, OBJECT_MODE) {
+            Ok(Some(file)) => Ok(NewObject { file, hidden: None }),
+            Ok(None) => self.create_hidden(),
+            Err(error) => Err(Error::io("cannot create an object", error).path(&self.root)),
         }
     }
 
@@ -87,12 +83,10 @@ impl ObjectStore {
         let number = self.counter.fetch_add(1, Ordering::Relaxed);
         let name = format!(".sinter.{}.{number}.tmp", std::process::id());
         let path = self.root.join(name);
-        let mode = Mode::from_raw_mode(0o644);
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        let file = rustix::fs::open(&path, flags, mode)
-            .map_err(|errno| Error::io("cannot create an object", errno).path(&path))?;
+        let made = files::make(&path, OBJECT_MODE);
+        let file = made.map_err(|error| Error::io("cannot create an object", error).path(&path))?;
         Ok(NewObject {
-            file: File::from(file),
+            file,
             hidden: Some(path),
         })
     }
@@ -103,13 +97,9 @@ impl ObjectStore {
         let number = usize::from(digest.first().copied().unwrap_or(0));
         self.make_directory(number, &path)?;
         let named = match object.hidden.take() {
-            None => {
-                let unnamed = format!("/proc/self/fd/{}", object.file.as_raw_fd());
-                rustix::fs::linkat(CWD, &*unnamed, CWD, &path, AtFlags::SYMLINK_FOLLOW)
-            }
+            None => files::name(&object.file, &path),
             Some(hidden) => {
-                let renamed =
-                    rustix::fs::renameat_with(CWD, &hidden, CWD, &path, RenameFlags::NOREPLACE);
+                let renamed = files::rename_new(&hidden, &path);
                 if renamed.is_err() {
                     // removed when it is dropped
                     object.hidden = Some(hidden);
@@ -126,8 +116,8 @@ impl ObjectStore {
                 self.bytes.fetch_add(len, Ordering::Relaxed);
                 Ok(())
             }
-            Err(Errno::EXIST) => Ok(()),
-            Err(errno) => Err(Error::io("cannot name the object", errno).path(path)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(Error::io("cannot name the object", error).path(path)),
         }
     }
 
@@ -165,13 +155,8 @@ impl ObjectStore {
 }
 
 fn sync_directory(path: &Path) -> Result<()> {
-    match File::open(path).and_then(|dir| dir.sync_all()) {
-        // file systems that cannot sync a directory are left alone
-        Err(error) if error.kind() != io::ErrorKind::InvalidInput => {
-            Err(Error::io("cannot sync the object store", error).path(path))
-        }
-        _ => Ok(()),
-    }
+    let synced = files::open_directory(path).and_then(|dir| files::sync_directory(&dir));
+    synced.map_err(|error| Error::io("cannot sync the object store", error).path(path))
 }
 
 /// An object that has no name yet.

@@ -1,13 +1,12 @@
 //! The directory of objects that a composefs image refers to, for reading.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_erofs::composefs::Objects;
 use sinterfs_model::{Error, Result};
+use sinterfs_platform::names;
 
 /// A directory of composefs' objects.
 pub(crate) struct ObjectDirectory(pub(crate) PathBuf);
@@ -24,7 +23,7 @@ impl ObjectDirectory {
 
 impl Objects for ObjectDirectory {
     fn open(&self, path: &[u8]) -> Result<Arc<dyn ReadAt>> {
-        let path = Path::new(OsStr::from_bytes(path));
+        let path = names::path(path);
         // an image names objects of the store, not files of this machine
         if !path
             .components()
@@ -33,6 +32,6 @@ impl Objects for ObjectDirectory {
             let what = format!("{} names no object", path.display());
             return Err(Error::corrupt(what));
         }
-        Ok(Arc::new(FileSource::open(self.0.join(path))?))
+        Ok(Arc::new(FileSource::open(self.0.join(&path))?))
     }
 }

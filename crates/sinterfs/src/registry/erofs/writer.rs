@@ -1,13 +1,13 @@
 //! New EROFS images: our options to the writer's own.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 
 use sinterfs_block::Sink;
 use sinterfs_erofs::Kernel;
 use sinterfs_erofs::write::{DeviceName, ErofsWriter, WriteOptions, XattrPrefixes};
 use sinterfs_model::{ImageWriter, Result, Setting};
 use sinterfs_pipeline::Categorizers;
+use sinterfs_platform::names;
 
 use super::levels;
 use crate::registry::per_file::CODE_AND_TEXT;
@@ -56,7 +56,7 @@ impl PipelineFormat for ErofsBuilder {
         options: &CreateOptions,
     ) -> Result<Box<dyn ImageWriter>> {
         let (name, sink) = blob.map(|blob| (blob.name, blob.sink)).unzip();
-        let name = name.map(|name: OsString| DeviceName::new(name.as_bytes()));
+        let name = name.map(|name: OsString| DeviceName::new(&names::bytes(&name)));
         let options = WriteOptions {
             device: name.transpose()?,
             ..write_options(options)?

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::Path;
 
 use sinterfs_model::{Error, Result};
 use sinterfs_pipeline::source::merge::WhiteoutMarks;
 use sinterfs_pipeline::source::{archive, manifest};
+use sinterfs_platform::{FileAt, files};
 
 use super::kinds::{Input, Layering, Whiteouts};
 use super::named::{self, Named};
@@ -84,14 +84,13 @@ impl What {
         }
         let failed = |error| Error::io("cannot read the source", error).path(path);
         let status = std::fs::metadata(path).map_err(failed)?;
-        let kind = status.file_type();
-        if kind.is_dir() {
+        if status.is_dir() {
             return Ok(match named::layout(path) {
                 Some(_) => Self::Layout,
                 None => Self::Directory,
             });
         }
-        if !(kind.is_file() || kind.is_block_device()) {
+        if !(status.is_file() || files::is_block_device(&status)) {
             // nothing can be looked at twice in a pipe, as images are
             return Ok(Self::Archive);
         }

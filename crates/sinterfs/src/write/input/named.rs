@@ -5,10 +5,10 @@
 //! one of the names, for example one that begins with `./`, is a path.
 
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use sinterfs_model::Result;
+use sinterfs_platform::names;
 
 use super::oci::{self, Below, Blobs};
 
@@ -50,14 +50,14 @@ pub(super) struct Named {
 impl Named {
     /// Parses a source; `None` for a path or a URL.
     pub(super) fn of(source: &Path) -> Option<Self> {
-        let bytes = source.as_os_str().as_bytes();
+        let bytes = names::bytes(source);
         if crate::place::is_url(source) {
             return None;
         }
         let (form, rest) = FORMS
             .iter()
             .find_map(|(name, form)| Some((*form, bytes.strip_prefix(name.as_bytes())?)))?;
-        let path = |bytes| PathBuf::from(std::ffi::OsStr::from_bytes(bytes));
+        let path = |bytes: &[u8]| names::path_buf(bytes.to_vec());
         let colon = rest.iter().position(|&byte| byte == b':');
         let colon = colon.filter(|_| form != Transport::Dir && !path(rest).exists());
         Some(match colon.and_then(|at| rest.split_at_checked(at)) {

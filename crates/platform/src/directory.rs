@@ -1,0 +1,305 @@
+//! An open directory, and what is done to the names in it.
+//!
+//! In: names as bytes. Out: open files, their status, new files. **Invariant:** a name is one
+//! component, or several to be opened one after another, and none is resolved through a symlink
+//! or through `..`, whatever other processes do meanwhile (`symlinks_are_not_followed`); only
+//! [`Directory::open`] follows symlinks, and [`Directory::open_within`] where it is told to.
+
+#[cfg(unix)]
+#[path = "directory/unix.rs"]
+mod system;
+#[cfg(windows)]
+#[path = "directory/windows.rs"]
+mod system;
+
+use std::fs::File;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use sinterfs_model::{FileType, Rdev};
+
+use crate::status::Status;
+
+/// What a file is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenFor {
+    /// A directory, on the way to what is below it.
+    Walk,
+    /// A directory, to list it or to change its metadata.
+    List,
+    /// A file, to read it. A fifo is not waited for; whether it is a regular file is to be seen.
+    Read,
+    /// A name of any type, for its status alone.
+    Look,
+}
+
+/// An open directory.
+#[derive(Debug)]
+pub struct Directory(File);
+
+impl From<File> for Directory {
+    fn from(file: File) -> Self {
+        Self(file)
+    }
+}
+
+impl Directory {
+    /// Opens a directory; symlinks are followed.
+    ///
+    /// # Errors
+    /// `NotADirectory` for another file, and what the system reports.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        system::open(path).map(Self)
+    }
+
+    /// Returns the open file of the directory.
+    pub fn as_file(&self) -> &File {
+        &self.0
+    }
+
+    /// Opens it once more.
+    ///
+    /// # Errors
+    /// What the system reports: no descriptor is left.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        self.0.try_clone().map(Self)
+    }
+
+    /// Opens a directory in this one.
+    ///
+    /// # Errors
+    /// What the system reports; a symlink is no directory.
+    pub fn child(&self, name: &[u8], open: OpenFor) -> io::Result<Self> {
+        system::child(&self.0, name, open).map(Self)
+    }
+
+    /// Opens a path of any length below this directory; the empty path is the directory itself.
+    ///
+    /// # Errors
+    /// What the system reports; an error, too, where a component is a symlink.
+    pub fn open_beneath(&self, path: &[u8], open: OpenFor) -> io::Result<File> {
+        system::open_beneath(&self.0, path, open)
+    }
+
+    /// Opens a directory of any depth below this one.
+    ///
+    /// # Errors
+    /// Those of [`Self::open_beneath`].
+    pub fn beneath(&self, path: &[u8], open: OpenFor) -> io::Result<Self> {
+        self.open_beneath(path, open).map(Self)
+    }
+
+    /// Opens a path that may lead through symlinks, but not out of this directory; the last
+    /// component is followed on request. `None` if it leads out.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn open_within(
+        &self,
+        path: &[u8],
+        open: OpenFor,
+        follow: bool,
+    ) -> io::Result<Option<File>> {
+        system::open_within(&self.0, path, open, follow)
+    }
+
+    /// Opens a path that may lead anywhere, from this directory on.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn open_anywhere(&self, path: &[u8], open: OpenFor, follow: bool) -> io::Result<File> {
+        system::open_anywhere(&self.0, path, open, follow)
+    }
+
+    /// Passes each name to `each`, but `.` and `..`, until that breaks; a name that is replaced
+    /// meanwhile may come twice.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn list(&self, each: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        system::list(&self.0, each)
+    }
+
+    /// Returns whether nothing is in it.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn is_empty(&self) -> io::Result<bool> {
+        let mut is_empty = true;
+        self.list(&mut |_| {
+            is_empty = false;
+            ControlFlow::Break(())
+        })?;
+        Ok(is_empty)
+    }
+
+    /// Returns the status of a name; of a symlink, its own.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn status(&self, name: &[u8]) -> io::Result<Status> {
+        system::status(&self.0, name)
+    }
+
+    /// Returns the status of an open file or directory.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn status_of(file: &File) -> io::Result<Status> {
+        system::status_of(file)
+    }
+
+    /// Returns the text of a symlink.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
+        system::read_link(&self.0, name)
+    }
+
+    /// Returns the text of a symlink that is open to be looked at.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn read_open_link(link: &File) -> io::Result<Vec<u8>> {
+        system::read_open_link(link)
+    }
+
+    /// Makes a directory with these permissions, less what the umask takes.
+    ///
+    /// # Errors
+    /// `AlreadyExists`, and what the system reports.
+    pub fn make_dir(&self, name: &[u8], mode: u32) -> io::Result<()> {
+        system::make_dir(&self.0, name, mode)
+    }
+
+    /// Makes a regular file, open for writing.
+    ///
+    /// # Errors
+    /// `AlreadyExists`, and what the system reports.
+    pub fn make_file(&self, name: &[u8], mode: u32) -> io::Result<File> {
+        system::make_file(&self.0, name, mode)
+    }
+
+    /// Opens a regular file for writing.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn open_to_write(&self, name: &[u8]) -> io::Result<File> {
+        system::open_to_write(&self.0, name)
+    }
+
+    /// Makes a symlink. `leads_to_dir` says what the target is, where symlinks differ by that.
+    ///
+    /// # Errors
+    /// `AlreadyExists`; `Unsupported` where this process may make none; what the system reports.
+    pub fn make_symlink(&self, name: &[u8], text: &[u8], leads_to_dir: bool) -> io::Result<()> {
+        system::make_symlink(&self.0, name, text, leads_to_dir)
+    }
+
+    /// Makes a device, fifo or socket.
+    ///
+    /// # Errors
+    /// `AlreadyExists`; `Unsupported` where there are none; what the system reports.
+    pub fn make_special(
+        &self,
+        name: &[u8],
+        kind: FileType,
+        mode: u32,
+        rdev: Rdev,
+    ) -> io::Result<()> {
+        system::make_special(&self.0, name, kind, mode, rdev)
+    }
+
+    /// Links a file of this directory under another name, in `to`.
+    ///
+    /// # Errors
+    /// `AlreadyExists`, and what the system reports.
+    pub fn link(&self, old: &[u8], to: &Self, new: &[u8]) -> io::Result<()> {
+        system::link(&self.0, old, &to.0, new)
+    }
+
+    /// Renames a file in this directory, replacing another one.
+    ///
+    /// # Errors
+    /// `IsADirectory` if the name is one; what the system reports.
+    pub fn rename(&self, from: &[u8], to: &[u8]) -> io::Result<()> {
+        system::rename(&self.0, from, to)
+    }
+
+    /// Removes a name that is no directory.
+    ///
+    /// # Errors
+    /// `NotFound`; `IsADirectory`; what the system reports.
+    pub fn remove(&self, name: &[u8]) -> io::Result<()> {
+        system::remove(&self.0, name)
+    }
+
+    /// Changes owner and group of a name; of a symlink, its own.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn set_owner(&self, name: &[u8], uid: u32, gid: u32) -> io::Result<()> {
+        system::set_owner(&self.0, name, uid, gid)
+    }
+
+    /// Changes the permissions of a name, which is no symlink.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn set_mode(&self, name: &[u8], mode: u32) -> io::Result<()> {
+        system::set_mode(&self.0, name, mode)
+    }
+
+    /// Changes access and modification time of a name; of a symlink, its own.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn set_times(&self, name: &[u8], times: &sinterfs_model::Times) -> io::Result<()> {
+        system::set_times(&self.0, name, times)
+    }
+
+    /// Returns whether names that differ only in case are one file here: tried out by a file that
+    /// is removed again.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn folds_case(&self) -> io::Result<bool> {
+        if !crate::MAY_FOLD_CASE {
+            return Ok(false);
+        }
+        let name = format!(".sinter-case-{}", std::process::id());
+        drop(self.make_file(name.as_bytes(), 0o600)?);
+        let found = self.status(name.to_ascii_uppercase().as_bytes());
+        self.remove(name.as_bytes())?;
+        Ok(found.is_ok())
+    }
+}
+
+/// Changes owner and group of an open file.
+///
+/// # Errors
+/// What the system reports.
+pub(crate) fn set_owner(file: &File, uid: u32, gid: u32) -> io::Result<()> {
+    system::set_open_owner(file, uid, gid)
+}
+
+/// Changes the permissions of an open file or directory.
+///
+/// # Errors
+/// What the system reports.
+pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    system::set_open_mode(file, mode)
+}
+
+/// Changes access and modification time of an open file or directory.
+///
+/// # Errors
+/// What the system reports.
+pub(crate) fn set_times(file: &File, times: &sinterfs_model::Times) -> io::Result<()> {
+    system::set_open_times(file, times)
+}
+
+#[cfg(test)]
+mod tests;

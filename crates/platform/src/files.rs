@@ -1,0 +1,307 @@
+//! Files: read and written by position, without a name, renamed, locked.
+//!
+//! In: paths and open files. Out: open files. **Invariant:** a position that is read or written is
+//! that of the call; on Windows the file's own position moves with it, and nothing here depends on
+//! it.
+
+#[cfg(unix)]
+#[path = "files/unix.rs"]
+mod system;
+#[cfg(windows)]
+#[path = "files/windows.rs"]
+mod system;
+
+use std::fs::{File, Metadata, OpenOptions, Permissions};
+use std::io;
+use std::path::Path;
+
+use sinterfs_model::Times;
+
+use crate::directory;
+use crate::status::Identity;
+
+/// Reads and writes of a file by position.
+pub trait FileAt {
+    /// Reads at most as many bytes as the buffer has; 0 at the end.
+    ///
+    /// # Errors
+    /// What the system reports.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Fills the buffer.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` where the file is shorter, and what the system reports.
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()>;
+
+    /// Writes all bytes.
+    ///
+    /// # Errors
+    /// What the system reports.
+    fn write_all_at(&self, buf: &[u8], offset: u64) -> io::Result<()>;
+}
+
+/// Lets a file be opened without waiting for the writer of a fifo.
+pub fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
+    system::without_waiting(options)
+}
+
+/// Lets a file be opened for its owner alone, if it is made.
+pub fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    system::with_first_mode(options, 0o600)
+}
+
+/// Lets a path be opened only if its last component is no symlink.
+pub fn without_following(options: &mut OpenOptions) -> &mut OpenOptions {
+    system::without_following(options)
+}
+
+/// Makes a directory, and those above it, for its owner alone.
+///
+/// # Errors
+/// What the system reports.
+pub fn make_private_dir(path: &Path) -> io::Result<()> {
+    system::make_private_dir(path)
+}
+
+/// Returns whether a directory belongs to this user, and no other may write there, as far as that
+/// can be seen on this system.
+pub fn is_own_dir(found: &Metadata) -> bool {
+    found.is_dir() && system::is_own(found)
+}
+
+/// Returns whether an open file is a block device.
+pub fn is_block_device(found: &Metadata) -> bool {
+    system::is_block_device(found)
+}
+
+/// Returns whether an open file is a fifo.
+pub fn is_fifo(found: &Metadata) -> bool {
+    system::is_fifo(found)
+}
+
+/// Returns how many names an open file has: none after it was removed.
+///
+/// # Errors
+/// What the system reports.
+pub fn name_count(file: &File) -> io::Result<u64> {
+    system::name_count(file)
+}
+
+/// Returns the bytes that a file takes on the disk.
+pub fn allocated(found: &Metadata) -> u64 {
+    system::allocated(found)
+}
+
+/// Returns which file a path leads to.
+///
+/// # Errors
+/// What the system reports.
+pub fn identity(path: &Path) -> io::Result<Identity> {
+    system::identity(path)
+}
+
+/// Returns the permission bits of a file.
+pub fn mode(found: &Metadata) -> u32 {
+    system::mode(found)
+}
+
+/// Returns permissions from their bits, as far as the system has them.
+pub fn with_mode(permissions: Permissions, mode: u32) -> Permissions {
+    system::with_mode(permissions, mode)
+}
+
+/// Returns free and all bytes of the file system of an open file; `None` if it does not tell.
+pub fn room(file: &File) -> Option<(u64, u64)> {
+    system::room(file)
+}
+
+/// Makes a file without a name in a directory, to write and to be named by [`name`]; `None` where
+/// there are no such files.
+///
+/// # Errors
+/// What the system reports.
+pub fn unnamed(dir: &Path, mode: u32) -> io::Result<Option<File>> {
+    system::unnamed(dir, mode)
+}
+
+/// Makes a file with these permissions, less what the umask takes, to write.
+///
+/// # Errors
+/// `AlreadyExists`, and what the system reports.
+pub fn make(path: &Path, mode: u32) -> io::Result<File> {
+    let mut options = File::options();
+    system::with_first_mode(options.write(true).create_new(true), mode).open(path)
+}
+
+/// Links an unnamed file under its name.
+///
+/// # Errors
+/// `AlreadyExists`, and what the system reports.
+pub fn name(file: &File, path: &Path) -> io::Result<()> {
+    system::name(file, path)
+}
+
+/// Makes a file to read and write that is gone when it is closed, however the process ends.
+///
+/// # Errors
+/// What the system reports.
+pub fn scratch(dir: &Path) -> io::Result<File> {
+    match system::unnamed_scratch(dir)? {
+        Some(file) => Ok(file),
+        None => named_scratch(dir),
+    }
+}
+
+/// Makes a scratch file that has a name for a moment.
+fn named_scratch(dir: &Path) -> io::Result<File> {
+    for attempt in 0..1000 {
+        let name = format!(".sinter-scratch-{}-{attempt}", std::process::id());
+        match system::removed(&dir.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            done => return done,
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Renames a file that another one of the name is not to be lost by.
+///
+/// # Errors
+/// `AlreadyExists`, and what the system reports.
+pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    system::rename_new(from, to)
+}
+
+/// Makes the names of a directory durable, where that can be asked for.
+///
+/// # Errors
+/// What the system reports.
+pub fn sync_directory(dir: &File) -> io::Result<()> {
+    match dir.sync_all() {
+        Err(error) if error.kind() != io::ErrorKind::InvalidInput && cfg!(unix) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Opens a directory to be synced.
+///
+/// # Errors
+/// What the system reports.
+pub fn open_directory(path: &Path) -> io::Result<File> {
+    directory::Directory::open(path).and_then(|dir| dir.as_file().try_clone())
+}
+
+/// Waits until no other process has a directory locked, and locks it until the file is closed.
+///
+/// # Errors
+/// What the system reports.
+pub fn lock_directory(path: &Path) -> io::Result<File> {
+    system::lock_directory(path)
+}
+
+/// Returns standard output as a file of its own.
+///
+/// # Errors
+/// What the system reports.
+pub fn stdout() -> io::Result<File> {
+    system::stdout()
+}
+
+/// Returns standard input as a file of its own.
+///
+/// # Errors
+/// What the system reports.
+pub fn stdin() -> io::Result<File> {
+    system::stdin()
+}
+
+/// Returns whether every write goes to the end of a file.
+pub fn appends(file: &File) -> bool {
+    system::appends(file)
+}
+
+/// Advises the system that a file will be read from front to back.
+pub fn will_be_read(file: &File) {
+    system::will_be_read(file);
+}
+
+/// Returns where the hole is that follows `offset` in a file, at most `len`; `len` if there is none
+/// or the system does not tell.
+pub fn next_hole(file: &File, offset: u64, len: u64) -> u64 {
+    system::next_hole(file, offset).map_or(len, |hole| hole.clamp(offset, len))
+}
+
+/// Returns where the data is that follows `offset` in a file, at most `len`.
+pub fn next_data(file: &File, offset: u64, len: u64) -> u64 {
+    system::next_data(file, offset).map_or(len, |data| data.clamp(offset, len))
+}
+
+/// Lets holes of a file that are not written take no room, where a file must be told.
+pub fn make_sparse(file: &File) {
+    system::make_sparse(file);
+}
+
+/// Changes owner and group of an open file.
+///
+/// # Errors
+/// What the system reports.
+pub fn set_owner(file: &File, uid: u32, gid: u32) -> io::Result<()> {
+    directory::set_owner(file, uid, gid)
+}
+
+/// Changes the permissions of an open file or directory.
+///
+/// # Errors
+/// What the system reports.
+pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    directory::set_mode(file, mode)
+}
+
+/// Changes access and modification time of an open file or directory.
+///
+/// # Errors
+/// What the system reports.
+pub fn set_times(file: &File, times: &Times) -> io::Result<()> {
+    directory::set_times(file, times)
+}
+
+/// Copies owner and group of an old file to a new one, as far as this process may; returns whether
+/// it has the owner now.
+pub fn copy_owner(old: &Metadata, new: &File) -> bool {
+    system::copy_owner(old, new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scratch_files_leave_no_name() {
+        let dir = tempfile::tempdir().unwrap();
+        for make in [scratch, named_scratch] {
+            let file = make(dir.path()).unwrap();
+            file.write_all_at(b"bytes", 7).unwrap();
+            let mut read = [0; 5];
+            file.read_exact_at(&mut read, 7).unwrap();
+            assert_eq!(&read, b"bytes");
+            assert!(file.read_exact_at(&mut read, 8).is_err());
+            drop(file);
+            assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        }
+        assert!(scratch(&dir.path().join("missing")).is_err());
+    }
+
+    #[test]
+    fn a_new_name_replaces_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let (one, two) = (dir.path().join("one"), dir.path().join("two"));
+        std::fs::write(&one, b"1").unwrap();
+        std::fs::write(&two, b"2").unwrap();
+        let error = rename_new(&one, &two).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        std::fs::remove_file(&two).unwrap();
+        rename_new(&one, &two).unwrap();
+        assert_eq!(std::fs::read(&two).unwrap(), b"1");
+    }
+}

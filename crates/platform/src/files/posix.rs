@@ -1,0 +1,31 @@
+//! What macOS does not have, or has otherwise: no unnamed files, no advice.
+//!
+//! In: directories and open files. Out: open files and positions.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use rustix::fs::SeekFrom;
+
+pub(crate) fn unnamed(_dir: &Path, _mode: u32) -> io::Result<Option<File>> {
+    Ok(None)
+}
+
+pub(crate) fn unnamed_scratch(_dir: &Path) -> io::Result<Option<File>> {
+    Ok(None)
+}
+
+pub(crate) fn name(_file: &File, _path: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(crate) fn will_be_read(_file: &File) {}
+
+pub(crate) fn next_hole(file: &File, offset: u64) -> Option<u64> {
+    rustix::fs::seek(file, SeekFrom::Hole(offset)).ok()
+}
+
+pub(crate) fn next_data(file: &File, offset: u64) -> Option<u64> {
+    rustix::fs::seek(file, SeekFrom::Data(offset)).ok()
+}

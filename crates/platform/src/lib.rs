@@ -1,0 +1,57 @@
+//! What differs between operating systems, behind functions that are the same on all of them.
+//!
+//! In: names and paths as bytes, as images have them. Out: open files and directories, and their
+//! status. **Invariant:** below an open [`Directory`] no symlink is followed, on any system, and
+//! no other crate of the library but `mount`, which is for Linux alone, decides by the system.
+//! See ADR 0030.
+
+#![warn(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
+
+mod directory;
+pub mod files;
+pub mod names;
+#[cfg(windows)]
+#[path = "windows/nt.rs"]
+mod nt;
+pub mod process;
+mod status;
+pub mod xattrs;
+
+pub use directory::{Directory, OpenFor};
+pub use files::FileAt;
+pub use status::{Identity, Status};
+
+/// What files keep on this system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keeps {
+    /// Owner and group.
+    pub owners: bool,
+    /// Permission bits, besides whether a file may be written.
+    pub modes: bool,
+    /// Extended attributes, as Linux names them.
+    pub xattrs: bool,
+    /// Devices, fifos and sockets.
+    pub specials: bool,
+}
+
+/// What files keep on this system.
+pub const KEEPS: Keeps = Keeps {
+    owners: cfg!(unix),
+    modes: cfg!(unix),
+    xattrs: cfg!(any(target_os = "linux", target_vendor = "apple")),
+    specials: cfg!(target_os = "linux"),
+};
+
+/// Whether names of images may be others than those of files here: see [`names::is_kept`].
+pub const NAMES_DIFFER: bool = cfg!(windows);
+
+/// Whether a symlink to a directory differs from one to a file.
+pub const SYMLINKS_HAVE_KINDS: bool = cfg!(windows);
+
+/// Whether names that differ only in case may be one file: to be found out for each directory.
+pub const MAY_FOLD_CASE: bool = cfg!(any(windows, target_vendor = "apple"));

@@ -1,0 +1,80 @@
+//! Extended attributes of files.
+//!
+//! In: a name in an open directory, or an open file. Out: names and values, or an attribute more.
+//! **Invariant:** no symlink is followed; a name without attributes costs one system call on Linux.
+
+#[cfg(unix)]
+#[path = "xattrs/unix.rs"]
+mod system;
+#[cfg(windows)]
+#[path = "xattrs/windows.rs"]
+mod system;
+
+use std::fs::File;
+use std::io;
+
+use crate::Directory;
+
+/// The attributes of a name in an open directory.
+#[derive(Debug)]
+pub struct Attributes(system::Attributes);
+
+impl Attributes {
+    /// Begins with a name.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn of(dir: &Directory, name: &[u8]) -> io::Result<Self> {
+        system::Attributes::of(dir.as_file(), name).map(Self)
+    }
+
+    /// Returns the names, sorted. A file system without attributes has none.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn names(&self) -> io::Result<Vec<Vec<u8>>> {
+        let list = self.0.list()?;
+        let names = list
+            .split(|&byte| byte == 0)
+            .filter(|name| !name.is_empty());
+        let mut names: Vec<Vec<u8>> = names.map(<[u8]>::to_vec).collect();
+        // a FUSE file system may return any list
+        names.sort_unstable();
+        names.dedup();
+        Ok(names)
+    }
+
+    /// Returns a value; `None` if it was removed meanwhile.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn value(&self, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        self.0.value(name)
+    }
+
+    /// Sets a value.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn set(&self, name: &[u8], value: &[u8]) -> io::Result<()> {
+        self.0.set(name, value)
+    }
+}
+
+/// Returns whether attributes can be read below a directory: on Linux `/proc` may be missing.
+pub fn are_readable(dir: &Directory) -> bool {
+    system::are_readable(dir.as_file())
+}
+
+/// Sets an attribute of an open file or directory.
+///
+/// # Errors
+/// What the system reports.
+pub fn set(file: &File, name: &[u8], value: &[u8]) -> io::Result<()> {
+    system::set(file, name, value)
+}
+
+/// Copies the attributes that can be read and set.
+pub fn copy(old: &File, new: &File) {
+    system::copy(old, new);
+}
