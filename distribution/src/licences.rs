@@ -28,12 +28,13 @@ const NAMES: [&str; 6] = [
 /// The licence of musl, which the target links and no manifest names.
 const MUSL: &str = include_str!("musl.txt");
 
-/// Returns cargo's metadata for the program's target.
-pub fn metadata() -> Result<Value, String> {
-    let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+/// Returns cargo's metadata for a target; by default for that of the static program.
+pub fn metadata(target: Option<&str>) -> Result<Value, String> {
+    let own = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    let target = target.unwrap_or(&own);
     let mut command = run::cargo();
     command.args(["metadata", "--format-version=1", "--locked"]);
-    command.args(["--filter-platform", &target]);
+    command.args(["--filter-platform", target]);
     serde_json::from_str(&run::output(&mut command)?).map_err(|e| e.to_string())
 }
 

@@ -19,7 +19,9 @@ mod library;
 mod licences;
 mod proof;
 mod release;
+mod targets;
 mod tree;
+mod zip;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -42,6 +44,8 @@ and writes SHA256SUMS.
   --binary FILE       package this program instead of building one; it need not be static
   --library DIR       package libsinterfs_capi.so and .a of this directory instead of building
                       them; with one of these two options, only what it gives is packaged
+  --target TARGET     build the program alone, for another system or architecture: a static program
+                      for Linux, a zip archive for Windows and macOS
   --fast              compress packages by gzip -1: for tests of what is in them
 ";
 
@@ -52,6 +56,7 @@ struct DistributionOptions {
     binary: Option<PathBuf>,
     library: Option<PathBuf>,
     fast: bool,
+    target: Option<String>,
 }
 
 fn main() -> ExitCode {
@@ -72,7 +77,10 @@ fn dist(args: &[String]) -> Outcome {
         return Ok(());
     }
     let options = options(args)?;
-    let metadata = licences::metadata()?;
+    let metadata = licences::metadata(options.target.as_deref())?;
+    if let Some(target) = options.target.clone() {
+        return dist_for(&target, options, &metadata);
+    }
     let builds_all = options.binary.is_none() && options.library.is_none();
     let binary = if builds_all {
         Some(binary::build(&options.profile)?)
@@ -116,6 +124,26 @@ fn dist(args: &[String]) -> Outcome {
     write_checksums(&release.output, &made)
 }
 
+/// Builds, tries out and packs the program for another system or architecture.
+fn dist_for(target: &str, options: DistributionOptions, metadata: &serde_json::Value) -> Outcome {
+    std::fs::create_dir_all(&options.output).map_err(|e| path_error(&options.output, &e))?;
+    let release = Release {
+        binary: PathBuf::new(),
+        version: licences::version(metadata)?,
+        epoch: epoch()?,
+        output: options.output,
+        maintainer: maintainer(),
+        fast: options.fast,
+    };
+    let texts = licences::texts(metadata)?;
+    let made = targets::ship(&release, &options.profile, target, &texts)?;
+    let name = made.file_name().unwrap_or_default();
+    let mut sum = Command::new("sha256sum");
+    let sum = run::output(sum.arg("--").arg(name).current_dir(&release.output))?;
+    println!("== in {}\n{sum}", release.output.display());
+    Ok(())
+}
+
 /// Makes and proves the package of the program, and the program alone if it was built for that.
 fn ship_program(
     release: &Release,
@@ -149,6 +177,7 @@ fn options(args: &[String]) -> Result<DistributionOptions, String> {
         binary: None,
         library: None,
         fast: false,
+        target: None,
     };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -158,6 +187,7 @@ fn options(args: &[String]) -> Result<DistributionOptions, String> {
             "--profile" => options.profile = value()?.clone(),
             "--binary" => options.binary = Some(value()?.into()),
             "--library" => options.library = Some(value()?.into()),
+            "--target" => options.target = Some(value()?.clone()),
             "--fast" => options.fast = true,
             _ => return Err(format!("unknown option {arg}\n{HELP}")),
         }

@@ -1,37 +1,67 @@
-//! `cross [--all]`: tests of the reading crates on another architecture, one of them big-endian, by
-//! Debian's cross compilers and qemu-user. `./x cross` installs both, and Rust's targets.
+//! `cross [--all] [TARGET]...`: tests of the reading crates on other systems and architectures.
+//!
+//! Linux on s390x (big-endian), aarch64, riscv64 and armv7 (32 bits) by Debian's cross compilers
+//! and qemu-user; Windows by mingw-w64 and wine, with round trips of the program (see `windows`).
+//! `./x cross` installs them, and Rust's targets. Without targets: the two that CI has time for.
+
+mod windows;
 
 use std::process::Command;
 
 use xtask::run::{Outcome, cargo, output, run};
 
-/// An architecture as Rust, gcc and qemu name it.
-struct Target {
+/// A system and architecture as Rust, gcc and an emulator name it.
+struct CrossTarget {
     rust: &'static str,
     gcc: &'static str,
-    qemu: &'static str,
+    emulator: &'static str,
     /// Whether [`PORTABLE`] crates can differ there from what their tests show on any PC.
-    is_big_endian: bool,
+    is_other: bool,
+    /// Whether it is tested where no target is named.
+    is_usual: bool,
 }
 
-const TARGETS: [Target; 2] = [
-    Target {
+const TARGETS: [CrossTarget; 5] = [
+    CrossTarget {
         rust: "s390x-unknown-linux-gnu",
         gcc: "s390x-linux-gnu",
-        qemu: "qemu-s390x",
-        is_big_endian: true,
+        emulator: "qemu-s390x",
+        is_other: true,
+        is_usual: true,
     },
-    Target {
+    CrossTarget {
         rust: "aarch64-unknown-linux-gnu",
         gcc: "aarch64-linux-gnu",
-        qemu: "qemu-aarch64",
-        is_big_endian: false,
+        emulator: "qemu-aarch64",
+        is_other: false,
+        is_usual: true,
+    },
+    CrossTarget {
+        rust: "riscv64gc-unknown-linux-gnu",
+        gcc: "riscv64-linux-gnu",
+        emulator: "qemu-riscv64",
+        is_other: false,
+        is_usual: false,
+    },
+    CrossTarget {
+        rust: "armv7-unknown-linux-gnueabihf",
+        gcc: "arm-linux-gnueabihf",
+        emulator: "qemu-arm",
+        is_other: true,
+        is_usual: false,
+    },
+    CrossTarget {
+        rust: windows::TARGET,
+        gcc: "x86_64-w64-mingw32",
+        emulator: "wine",
+        is_other: true,
+        is_usual: false,
     },
 ];
 
 /// The crates that read, and what they are made of.
-const CRATES: [&str; 8] = [
-    "model", "archive", "block", "squashfs", "erofs", "dwarfs", "cramfs", "iso9660",
+const CRATES: [&str; 9] = [
+    "model", "platform", "archive", "block", "squashfs", "erofs", "dwarfs", "cramfs", "iso9660",
 ];
 
 /// Readers without code for one architecture, for which only the order of bytes matters.
@@ -71,19 +101,37 @@ const SLOW: [&str; 12] = [
 /// Cases of each property.
 const CASES: &str = "8";
 
-/// Runs the tests; with `--all` also those that take long, and all integration tests of all crates.
-pub fn cross(all: bool) -> Outcome {
-    for target in &TARGETS {
+/// Runs the tests on the targets that are named; with `--all` also those that take long, all
+/// integration tests of all crates, and, if none is named, all targets.
+pub fn cross(args: &[String]) -> Outcome {
+    let all = args.iter().any(|arg| arg == "--all");
+    let named: Vec<&String> = args.iter().filter(|arg| *arg != "--all").collect();
+    let is_unknown = |name: &&&String| !TARGETS.iter().any(|target| target.rust == **name);
+    if let Some(unknown) = named.iter().find(is_unknown) {
+        let names = TARGETS.map(|target| target.rust).join(", ");
+        return Err(format!("no target {unknown}: {names}"));
+    }
+    let is_wanted = |target: &&CrossTarget| {
+        let is_named = named.iter().any(|name| *name == target.rust);
+        is_named || (named.is_empty() && (all || target.is_usual))
+    };
+    for target in TARGETS.iter().filter(is_wanted) {
         needs(target)?;
+        if target.rust == windows::TARGET {
+            windows::library()?;
+        }
         test(target, all)?;
+        if target.rust == windows::TARGET {
+            windows::round_trips()?;
+        }
     }
     Ok(())
 }
 
 /// Fails with what to install.
-fn needs(target: &Target) -> Outcome {
+fn needs(target: &CrossTarget) -> Outcome {
     let gcc = format!("{}-gcc", target.gcc);
-    for program in [&gcc, target.qemu] {
+    for program in [&gcc, target.emulator] {
         if output(Command::new(program).arg("--version")).is_err() {
             return Err(format!("no {program}: `./x cross` installs it"));
         }
@@ -91,11 +139,14 @@ fn needs(target: &Target) -> Outcome {
     Ok(())
 }
 
-fn test(target: &Target, all: bool) -> Outcome {
+fn test(target: &CrossTarget, all: bool) -> Outcome {
     let (gcc, name) = (format!("{}-gcc", target.gcc), target.rust.replace('-', "_"));
-    let runner = format!("{} -L /usr/{}", target.qemu, target.gcc);
+    let runner = match target.emulator {
+        emulator @ "wine" => emulator.to_owned(),
+        emulator => format!("{emulator} -L /usr/{}", target.gcc),
+    };
     let cargo_name = format!("CARGO_TARGET_{}", name.to_uppercase());
-    let (crates, tests) = if all || target.is_big_endian {
+    let (crates, tests) = if all || target.is_other {
         (&PORTABLE[..], &INTEGRATION_PORTABLE[..])
     } else {
         (&[][..], &[][..])
@@ -117,7 +168,8 @@ fn test(target: &Target, all: bool) -> Outcome {
     }
     command
         .env(format!("CC_{name}"), &gcc)
-        .env(format!("{cargo_name}_LINKER"), &gcc);
+        .env(format!("{cargo_name}_LINKER"), &gcc)
+        .envs(windows::environment());
     command.env(format!("{cargo_name}_RUNNER"), runner);
     run(&format!("tests on {}", target.rust), &mut command)
 }

@@ -34,7 +34,8 @@ usage: cargo xtask VERB [ARGUMENTS]      (or ./x VERB, which installs what is mi
   features            the library with each of its Cargo features alone
   package [ARGS]      every crate that is published, packed
   msrv                everything, checked by the oldest Rust that README names
-  cross [--all]       tests of the reading crates on s390x (big-endian) and aarch64, by qemu
+  cross [--all] [TARGET]...   tests of the reading crates on s390x (big-endian) and aarch64, by
+                      qemu; with --all on all systems, Windows by wine among them, all tests
   test [ARGS]         check that everything works; ARGS, which choose tests, are cargo test's
   python [ARGS]       the Python package: tests (ARGS are pytest's), doctests, types, style
   bench [SET...]      what ours and the peers at hand take, in turn (bench --help)
@@ -56,7 +57,7 @@ fn main() -> ExitCode {
         "features" => features::features(),
         "package" => publish::package(&rest),
         "msrv" => toolchains::msrv(),
-        "cross" => cross::cross(rest.iter().any(|arg| arg == "--all")),
+        "cross" => cross::cross(&rest),
         "test" => test::test(&rest),
         "python" => python::python(&rest),
         "bench" => run::cargo_with(
