@@ -1,4 +1,5 @@
-//! Archives and lists of files: tar, cpio, mtree and dumps of composefs, read to the end.
+//! Archives and lists of files: tar, cpio, mtree and dumps of composefs, read to the end; packages
+//! up to their files.
 //!
 //! In: a byte that selects the format, then the archive. **Invariant** that is asserted: the runs
 //! of a member are in order and end within it; a stream that returns one byte at a time gives the
@@ -6,7 +7,7 @@
 
 use std::io::{BufReader, Cursor, Read};
 
-use sinterfs_archive::{Member, Stream, cpio, mtree, tar};
+use sinterfs_archive::{Member, Stream, ar, cpio, mtree, rpm, tar};
 use sinterfs_model::Result;
 
 /// A stream that returns one byte at a time.
@@ -59,7 +60,7 @@ pub fn run(bytes: &[u8]) {
         return;
     };
     let (whole, parts) = (Cursor::new(archive), OneByOne(Cursor::new(archive)));
-    match kind % 4 {
+    match kind % 5 {
         0 => {
             let (mut one, mut other) =
                 (tar::read::Reader::new(whole), tar::read::Reader::new(parts));
@@ -86,11 +87,29 @@ pub fn run(bytes: &[u8]) {
                 &shown(mtree::read::list(BufReader::with_capacity(1, parts))),
             );
         }
-        _ => {
+        3 => {
             let shown = |files: Result<_>| files.map(drop).map_err(|error| error.to_string());
             let one = shown(sinterfs_erofs::composefs::parse(archive));
             let other = sinterfs_erofs::composefs::parse(BufReader::with_capacity(1, parts));
             is_same(&one, &shown(other));
         }
+        _ => packages(whole, parts),
     }
+}
+
+fn packages(mut whole: Cursor<&[u8]>, mut parts: OneByOne<'_>) {
+    let shown = |found: Result<String>| found.map_err(|error| error.to_string());
+    let is_rpm = rpm::is_rpm(whole.get_ref());
+    let found = |stream: &mut dyn Read| {
+        if is_rpm {
+            rpm::seek_payload(stream).map(Option::unwrap_or_default)
+        } else {
+            ar::seek_deb_data(stream).map(|len| len.to_string())
+        }
+    };
+    is_same(&shown(found(&mut whole)), &shown(found(&mut parts)));
+    assert!(
+        whole.position() == parts.0.position(),
+        "parts end elsewhere than the whole"
+    );
 }
