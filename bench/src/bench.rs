@@ -194,24 +194,31 @@ impl<'a> Bench<'a> {
     pub fn images(&self, set: &Set) -> Result<Vec<(Builder, PathBuf)>, String> {
         let mut images = Vec::new();
         for builder in self.builders(set, false) {
-            let name = format!("{}: {}", set.name, builder.name());
-            if self.failed.borrow().contains(&name) {
-                continue;
-            }
-            interrupt::check()?;
-            let image = self.image(set, builder);
-            if !image.exists() {
-                println!("{name}: building its image first");
-                let command = self.build_command(set, builder, &image);
-                if let Err(why) = self.build_once(&command, &image) {
-                    println!("{name}: FAILED, left out: {why}");
-                    self.failed.borrow_mut().insert(name);
-                    continue;
-                }
-            }
-            images.push((builder, image));
+            let image = self.built(set, builder)?;
+            images.extend(image.map(|image| (builder, image)));
         }
         Ok(images)
+    }
+
+    /// Returns the image of a builder, after building it if it is missing; nothing, with a message,
+    /// if that fails.
+    pub fn built(&self, set: &Set, builder: Builder) -> Result<Option<PathBuf>, String> {
+        let name = format!("{}: {}", set.name, builder.name());
+        if self.failed.borrow().contains(&name) {
+            return Ok(None);
+        }
+        interrupt::check()?;
+        let image = self.image(set, builder);
+        if !image.exists() {
+            println!("{name}: building its image first");
+            let command = self.build_command(set, builder, &image);
+            if let Err(why) = self.build_once(&command, &image) {
+                println!("{name}: FAILED, left out: {why}");
+                self.failed.borrow_mut().insert(name);
+                return Ok(None);
+            }
+        }
+        Ok(Some(image))
     }
 
     /// Keeps images that could not be built from being read.

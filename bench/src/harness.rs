@@ -8,4 +8,6 @@ pub mod readers;
 pub mod sets;
 pub mod shell;
 pub mod statistics;
+pub mod tar_stream;
+pub mod texts;
 pub mod trees;

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 
 use bench::Bench;
 use case::Case;
-use harness::{interrupt, sets, shell};
+use harness::{interrupt, sets, shell, tar_stream};
 use options::BenchOptions;
 use report::document::{self, Notes};
 use results::{Store, cells, load_file};
@@ -42,6 +42,7 @@ fn main() -> ExitCode {
     };
     let outcome = match first {
         shell::CHILD => return shell::child(rest),
+        tar_stream::CHILD => return tar_stream::child(rest),
         "micro" => micro::micro(rest),
         _ if words.iter().any(|word| word == "--help" || word == "-h") => {
             print!("{}", options::USAGE);

@@ -29,6 +29,8 @@ pub struct BenchOptions {
     pub sizes: Vec<u64>,
     /// Whether `scale` measures a million small files, too.
     pub million: bool,
+    /// Numbers of files of the tar streams of `scale`.
+    pub files: Vec<u64>,
     /// Move earlier results aside.
     pub fresh: bool,
     /// Write docs/benchmarks.md, its plots and its data.
@@ -41,6 +43,10 @@ pub struct BenchOptions {
     pub limit: u64,
     /// Number of random reads.
     pub reads: usize,
+    /// The rows of `mounts`, by how their names begin; all if empty.
+    pub rows: Vec<String>,
+    /// Do not repeat each row of `mounts` on the mount that is warm then.
+    pub cold: bool,
 }
 
 impl Default for BenchOptions {
@@ -57,12 +63,15 @@ impl Default for BenchOptions {
             tools: Vec::new(),
             sizes: vec![100, 250, 500, 1000, 2000, 4000],
             million: true,
+            files: vec![1_000_000],
             fresh: false,
             write: false,
             work: None,
             sinter: None,
             limit: 7200,
             reads: 500,
+            rows: Vec::new(),
+            cold: false,
         }
     }
 }
@@ -91,12 +100,15 @@ SET is a directory, or the name of one below --data. Without SETs: those usual f
   --levels N,..         levels of sinter and mkdwarfs (default: all of ours, 1,3,5,7,9 of theirs)
   --only CASE,..        of compare: build, extract, mount, random-read, serve;
                         of erofs: sizes, reads, listing (default: all)
+  --rows NAME,..        of mounts: the rows whose names begin so (default: all)
+  --cold                of mounts: do not repeat each row on its mount, now warm
   --runs N              how often each command runs, in turn with the others (default: 3)
   --jobs N              threads for every tool (default: each tool's own choice)
   --reads N             random reads of each mount (default: 500)
   --limit SECONDS       stop a command that takes longer (default: 7200)
   --sizes MB,..         sizes for scale; `million` is a million files of 1 KB
                         (default: 100,250,500,1000,2000,4000,million)
+  --files N,..          files of the tar streams of scale (default: 1000000)
   --work DIR            where images and extracted trees go (default: target/bench); in memory
                         (/dev/shm) the disk and its file system do not blur the results
   --sinter FILE         measure this `sinter`, do not build one
@@ -137,6 +149,9 @@ pub fn parse(words: &[String]) -> Result<BenchOptions, String> {
                 options.million = list(&value).any(|word| word == "million");
                 options.sizes = numbers(name, list(&value).filter(|word| *word != "million"))?;
             }
+            "--rows" => options.rows.extend(list(&value()?).map(str::to_owned)),
+            "--cold" if attached.is_none() => options.cold = true,
+            "--files" => options.files = numbers(name, list(&value()?))?,
             "--runs" => options.runs = number(name, &value()?)?,
             "--jobs" | "-j" => options.jobs = Some(number(name, &value()?)?),
             "--reads" => options.reads = number(name, &value()?)?,
@@ -197,6 +212,9 @@ mod tests {
         );
         assert_eq!((options.sizes, options.million), (vec![10], true));
         assert!(options.write && !words("--sizes=10").unwrap().million);
+        let options = words("mounts x --rows tar,500 --cold --files 7").unwrap();
+        assert_eq!((options.rows.len(), options.cold), (2, true));
+        assert_eq!(options.files, [7]);
     }
 
     #[test]

@@ -9,11 +9,14 @@ mod workloads;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Instant;
 
 use crate::bench::{Bench, Label};
 use crate::case::Case;
+use crate::harness::kernel::drop_caches;
 use crate::harness::mounted::{places, same_bytes};
 use crate::harness::sets::Set;
+use crate::options::BenchOptions;
 use crate::report::cells::SetCells;
 use crate::report::table::{figure, table};
 use crate::runner::{Measurement, Outcome};
@@ -27,7 +30,9 @@ pub struct Mounts;
 const NAME: &str = "mounts";
 
 /// The figures of seconds, with those of the limit where it was exceeded.
-const STATES: [(&str, &str); 2] = [("cold", "cold limit"), ("warm", "warm limit")];
+const STATES: [(&str, &str); 2] = [("cold", "cold limit"), (WARM, "warm limit")];
+
+const WARM: &str = "warm";
 
 impl Case for Mounts {
     fn name(&self) -> &'static str {
@@ -55,7 +60,7 @@ impl Case for Mounts {
         let found = mountable(bench, set)?;
         let mut all = Vec::new();
         for workload in WORKLOADS {
-            if !workload.is_possible(&input) {
+            if !workload.is_possible(&input) || !is_asked(bench.options, workload) {
                 continue;
             }
             for (driver, image) in &found {
@@ -67,7 +72,7 @@ impl Case for Mounts {
                     image: workload.name(),
                     command,
                     args: "",
-                    made_by: &IMAGES.map(|recipe| recipe.command),
+                    made_by: &IMAGES.map(|(_, source)| source.command()),
                     version_of: match programs(command).first() {
                         // the driver of upstream belongs to its writer
                         Some(&"dwarfs") => "mkdwarfs",
@@ -107,17 +112,28 @@ impl Case for Mounts {
     }
 }
 
+/// Returns whether its row is asked for.
+fn is_asked(options: &BenchOptions, workload: Workload) -> bool {
+    let name = workload.name();
+    options.rows.is_empty() || options.rows.iter().any(|word| name.starts_with(word))
+}
+
 /// Makes the images of a set; returns the drivers that can mount one, and checks what they show.
 fn mountable(bench: &Bench<'_>, set: &Set) -> Result<Vec<(&'static Driver, PathBuf)>, String> {
-    let mut images = Vec::new();
-    for recipe in IMAGES {
-        images.push(recipe.make(bench, set, recipe.driver)?);
-    }
     let reads = places(&set.files, bench.options.reads);
     let mut found = Vec::new();
-    for driver in DRIVERS.iter().filter(|driver| driver.can_run(bench)) {
-        if let Some(image) = driver.image(&images) {
-            same_bytes(&set.dir, driver.mount(bench, image)?.at(), &reads)?;
+    for (name, source) in IMAGES {
+        let of_image = DRIVERS.iter().filter(|driver| driver.image == name);
+        let wanted = of_image.filter(|driver| driver.is_wanted(bench.options));
+        let drivers: Vec<_> = wanted.filter(|driver| driver.can_run(bench)).collect();
+        if drivers.is_empty() {
+            continue;
+        }
+        let Some(image) = source.image(bench, set)? else {
+            continue;
+        };
+        for driver in drivers {
+            same_bytes(&set.dir, driver.mount(bench, &image)?.at(), &reads)?;
             found.push((driver, image.clone()));
         }
     }
@@ -132,11 +148,23 @@ fn measure(
     workload: Workload,
     input: &WorkloadFiles,
 ) -> Result<Outcome, String> {
-    let mount = driver.mount(bench, image)?;
+    drop_caches()?;
+    let start = Instant::now();
+    let mount = driver.start(bench, image)?;
+    let mounting = start.elapsed().as_secs_f64();
+    if !workload.counts_mounting() {
+        drop_caches()?;
+    }
     let limit = bench.options.limit as f64;
     let mut figures = Vec::new();
     for (state, exceeded) in STATES {
+        if state == WARM && bench.options.cold {
+            break;
+        }
         match workload.run(bench, mount.at(), input)? {
+            Some(seconds) if state != WARM && workload.counts_mounting() => {
+                figures.push((state, mounting + seconds));
+            }
             Some(seconds) => figures.push((state, seconds)),
             None => {
                 // a mount is not warm after a run that was stopped

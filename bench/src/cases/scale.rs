@@ -1,11 +1,14 @@
-//! Cost against input size, with parts of sets that grow, and with a million files.
+//! Cost against input size, with parts of sets that grow, with a million files, and with tar
+//! streams of as many as asked for.
 //!
 //! All sets form one input. Its name joins theirs; images are named after their builder and the
 //! size of the part: `sinter 7 at 500 MB`.
 
 mod inputs;
+mod streams;
 
 use inputs::{link_part, million_files};
+use streams::STREAMS;
 
 use crate::bench::{Bench, remove};
 use crate::case::Case;
@@ -76,7 +79,7 @@ impl Case for Scale {
         Ok(builders.into_iter().map(measurement).collect())
     }
 
-    /// Measures parts of all sets together, then a million small files.
+    /// Measures parts of all sets together, then a million small files, then streams.
     fn run(&self, bench: &Bench<'_>, sets: &[Set]) -> Result<(), String> {
         let names: Vec<&str> = sets.iter().map(|set| &*set.name).collect();
         let names = names.join("+");
@@ -100,11 +103,18 @@ impl Case for Scale {
             million_files(&dir)?;
             measure(Set::open(MILLION.into(), &dir)?)?;
         }
+        for &count in &bench.options.files {
+            let all = streams::builds(bench, count)?;
+            in_turn(&all, self.rounds(bench.options), bench.store)?;
+        }
         Ok(())
     }
 
     /// Shows cost per GB of input at each size.
     fn rows(&self, cells: &SetCells<'_>) -> Option<String> {
+        if cells.set == STREAMS {
+            return streams::rows(cells);
+        }
         let mut cells: Vec<&Cell> = cells.part(NAME).collect();
         cells.sort_by_key(|cell| (bytes(cell) as u64, catalog::rank(builder(cell))));
         let row = |cell: &&Cell| {
@@ -169,7 +179,8 @@ impl Case for Scale {
 /// Returns the cells of growing parts of one input: by builder, each by size.
 pub fn growing<'a>(cells: &SetCells<'a>) -> Vec<(String, Vec<&'a Cell>)> {
     let mut groups: Vec<(String, Vec<&Cell>)> = Vec::new();
-    for cell in cells.part(NAME).filter(|cell| cell.subject.set != MILLION) {
+    let grows = |cell: &&Cell| ![MILLION, STREAMS].contains(&&*cell.subject.set);
+    for cell in cells.part(NAME).filter(grows) {
         match groups.iter_mut().find(|(name, _)| name == builder(cell)) {
             Some((_, group)) => group.push(cell),
             None => groups.push((builder(cell).to_owned(), vec![cell])),

@@ -6,44 +6,85 @@ use std::path::{Path, PathBuf};
 use crate::bench::Bench;
 use crate::harness::kernel::{Mount, drop_caches};
 use crate::harness::mounted::Mounted;
+use crate::harness::sets::Set;
+use crate::options::BenchOptions;
 use crate::recipe::Recipe;
+use crate::tools::catalog;
 use crate::tools::command::{fill, quoted};
-use crate::tools::ours::SINTER;
+use crate::tools::ours::{DEFAULT_LEVEL, SINTER};
+use crate::tools::tool::Builder;
 
-/// The images of a set; `driver` is the name of the file, too.
-pub const IMAGES: [Recipe<'static>; 4] = [
-    Recipe {
-        name: "DwarFS of sinter, default level",
-        driver: "dwarfs",
-        tool: SINTER,
-        command: "sinter build -q --force {dir} -o {image}",
-    },
-    Recipe {
-        name: "DwarFS of mkdwarfs, default level",
-        driver: "mkdwarfs",
-        tool: "mkdwarfs",
-        command: "mkdwarfs --log-level=error --no-progress --force -i {dir} -o {image}",
-    },
-    Recipe {
-        name: "SquashFS zstd 128K",
-        driver: "squashfs",
-        tool: SINTER,
-        command: "sinter build -q --force -f squashfs -C zstd -b 128k {dir} -o {image}",
-    },
-    Recipe {
-        name: "EROFS lz4hc 64K",
-        driver: "erofs",
-        tool: SINTER,
-        command: "sinter build -q --force -f erofs -C lz4hc -b 64k {dir} -o {image}",
-    },
+/// How the image of a driver is made.
+#[derive(Debug, Clone, Copy)]
+pub enum ImageSource {
+    /// By a tool's default level: the image that `compare` builds, which stays for later calls.
+    DefaultLevel(&'static str),
+    Recipe(Recipe<'static>),
+}
+
+/// The images of a set by name, which is also that of a tool for `--tools`; ours is first.
+pub const IMAGES: [(&str, ImageSource); 4] = [
+    (SINTER, ImageSource::DefaultLevel(SINTER)),
+    ("mkdwarfs", ImageSource::DefaultLevel("mkdwarfs")),
+    (
+        "squashfs",
+        ImageSource::Recipe(Recipe {
+            name: "SquashFS zstd 128K",
+            driver: "squashfs",
+            tool: SINTER,
+            command: "sinter build -q --force -f squashfs -C zstd -b 128k {dir} -o {image}",
+        }),
+    ),
+    (
+        "erofs",
+        ImageSource::Recipe(Recipe {
+            name: "EROFS lz4hc 64K",
+            driver: "erofs",
+            tool: SINTER,
+            command: "sinter build -q --force -f erofs -C lz4hc -b 64k {dir} -o {image}",
+        }),
+    ),
 ];
+
+impl ImageSource {
+    /// Makes the image, or finds the one that was built before.
+    pub fn image(self, bench: &Bench<'_>, set: &Set) -> Result<Option<PathBuf>, String> {
+        match self {
+            Self::Recipe(recipe) => recipe.make(bench, set, recipe.driver),
+            Self::DefaultLevel(tool) => match default_builder(tool) {
+                Some(builder) if bench.installed.can_run(builder.tool.build) => {
+                    bench.built(set, builder)
+                }
+                _ => {
+                    println!("{tool}: not measured, its program is not installed");
+                    Ok(None)
+                }
+            },
+        }
+    }
+
+    /// Returns the command line that makes it.
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::Recipe(recipe) => recipe.command,
+            Self::DefaultLevel(tool) => catalog::named(tool).map_or("", |tool| tool.build),
+        }
+    }
+}
+
+fn default_builder(tool: &str) -> Option<Builder> {
+    let tool = catalog::named(tool)?;
+    let mut variants = tool.variants.iter();
+    let variant = variants.find(|variant| variant.label == DEFAULT_LEVEL)?;
+    Some(Builder { tool, variant })
+}
 
 /// A program or a driver of the kernel that mounts images.
 #[derive(Debug)]
 pub struct Driver {
     /// Its name in tables.
     pub name: &'static str,
-    /// The file of its image, by the name of its recipe's driver.
+    /// The name of its image.
     pub image: &'static str,
     /// The command that mounts and stays in the foreground; none for the kernel alone.
     pub command: Option<&'static str>,
@@ -53,12 +94,12 @@ pub struct Driver {
 pub const DRIVERS: [Driver; 6] = [
     Driver {
         name: "sinter, kernel",
-        image: "dwarfs",
+        image: SINTER,
         command: Some("sinter mount --kernel --foreground {image} {mountpoint}"),
     },
     Driver {
         name: "sinter, FUSE",
-        image: "dwarfs",
+        image: SINTER,
         command: Some("sinter mount --fuse --foreground {image} {mountpoint}"),
     },
     Driver {
@@ -104,11 +145,10 @@ impl Served {
 }
 
 impl Driver {
-    /// Finds its image among those of `IMAGES`.
-    pub fn image<'a>(&self, images: &'a [Option<PathBuf>]) -> Option<&'a PathBuf> {
-        let mut all = IMAGES.iter().zip(images);
-        let (_, image) = all.find(|(recipe, _)| recipe.driver == self.image)?;
-        image.as_ref()
+    /// Returns whether it is asked for: ours always, others by the tool of their image.
+    pub fn is_wanted(&self, options: &BenchOptions) -> bool {
+        let tools = &options.tools;
+        self.image == SINTER || tools.is_empty() || tools.iter().any(|name| name == self.image)
     }
 
     /// Returns whether its program is installed, and prints a message if not.
@@ -123,8 +163,14 @@ impl Driver {
 
     /// Mounts an image, with nothing of it in memory.
     pub fn mount(&self, bench: &Bench<'_>, image: &Path) -> Result<Served, String> {
+        let served = self.start(bench, image)?;
+        drop_caches().map(|()| served)
+    }
+
+    /// Mounts an image.
+    pub fn start(&self, bench: &Bench<'_>, image: &Path) -> Result<Served, String> {
         let at = bench.work.join("mnt");
-        let served = match self.command {
+        Ok(match self.command {
             Some(command) => {
                 let places = [("image", &*quoted(image)), ("mountpoint", &*quoted(&at))];
                 let command = fill(command, &places, None);
@@ -132,7 +178,6 @@ impl Driver {
                 Served::Daemon(mounted.map_err(|why| format!("{}: {why}", self.name))?.0)
             }
             None => Served::Kernel(Mount::image(self.image, image, &at)?),
-        };
-        drop_caches().map(|()| served)
+        })
     }
 }

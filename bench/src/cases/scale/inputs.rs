@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::bench::remove;
 use crate::harness::interrupt;
 use crate::harness::sets::Set;
+use crate::harness::texts::small_text;
 
 /// Links files of all sets, picked by a hash of their path, into a directory until they
 /// have `bytes` bytes; returns how many they have.
@@ -58,48 +59,9 @@ pub fn million_files(dir: &Path) -> Result<(), String> {
         let sub_dir = dir.join(format!("{sub:03}"));
         fs::create_dir_all(&sub_dir).map_err(error)?;
         for file in 0..1000_u32 {
-            let text = small_text(u64::from(sub * 1000 + file));
+            let text = small_text(u64::from(sub * 1000 + file), 1000);
             fs::write(sub_dir.join(format!("{file:03}.txt")), text).map_err(error)?;
         }
     }
     fs::write(done, "").map_err(error)
-}
-
-/// Makes 1000 bytes of made-up words, different for each seed.
-fn small_text(seed: u64) -> Vec<u8> {
-    const SYLLABLES: &[&str] = &[
-        "ba", "co", "du", "fe", "gi", "ha", "jo", "ku", "le", "mi", "na", "po", "ru", "se", "ti",
-        "va",
-    ];
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut text = Vec::with_capacity(1008);
-    while text.len() < 1000 {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        for n in 0..=(state >> 60) % 4 {
-            let syllable = (state >> (8 + 4 * n)) % SYLLABLES.len() as u64;
-            text.extend_from_slice(SYLLABLES[syllable as usize].as_bytes());
-        }
-        text.push(if state.is_multiple_of(11) {
-            b'\n'
-        } else {
-            b' '
-        });
-    }
-    text.truncate(1000);
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn small_texts_differ() {
-        let (a, b) = (small_text(1), small_text(2));
-        assert_eq!((a.len(), b.len()), (1000, 1000));
-        assert_ne!(a, b);
-        assert_eq!(a, small_text(1));
-    }
 }
