@@ -23,6 +23,8 @@ pub struct BenchOptions {
     pub only: Vec<String>,
     /// The levels of `sinter` and of mkdwarfs.
     pub levels: Option<Vec<u8>>,
+    /// The variants of all tools to build with, by their labels in tables; all if empty.
+    pub variants: Vec<String>,
     /// The tools to compare with, by name; all that are found if empty.
     pub tools: Vec<String>,
     /// Sizes of input for `scale`, in MB.
@@ -60,6 +62,7 @@ impl Default for BenchOptions {
             jobs: None,
             only: Vec::new(),
             levels: None,
+            variants: Vec::new(),
             tools: Vec::new(),
             sizes: vec![100, 250, 500, 1000, 2000, 4000],
             million: true,
@@ -98,6 +101,8 @@ SET is a directory, or the name of one below --data. Without SETs: those usual f
   --peers DIR           a directory with */bin of other tools; PATH is searched, too
   --tools NAME,..       compare with these tools only (`sinter`: with none)
   --levels N,..         levels of sinter and mkdwarfs (default: all of ours, 1,3,5,7,9 of theirs)
+  --variants LABEL,..   ways to build, as tables name them: `7` is the default of ours and mkdwarfs,
+                        without `--for archive` (default: all that --levels leaves)
   --only CASE,..        of compare: build, extract, mount, random-read, serve;
                         of erofs: sizes, reads, listing (default: all)
   --rows NAME,..        of mounts: the rows whose names begin so (default: all)
@@ -149,6 +154,7 @@ pub fn parse(words: &[String]) -> Result<BenchOptions, String> {
                 options.million = list(&value).any(|word| word == "million");
                 options.sizes = numbers(name, list(&value).filter(|word| *word != "million"))?;
             }
+            "--variants" => options.variants.extend(list(&value()?).map(str::to_owned)),
             "--rows" => options.rows.extend(list(&value()?).map(str::to_owned)),
             "--cold" if attached.is_none() => options.cold = true,
             "--files" => options.files = numbers(name, list(&value()?))?,
@@ -212,9 +218,9 @@ mod tests {
         );
         assert_eq!((options.sizes, options.million), (vec![10], true));
         assert!(options.write && !words("--sizes=10").unwrap().million);
-        let options = words("mounts x --rows tar,500 --cold --files 7").unwrap();
+        let options = words("mounts x --rows tar,500 --cold --files 7 --variants 7").unwrap();
         assert_eq!((options.rows.len(), options.cold), (2, true));
-        assert_eq!(options.files, [7]);
+        assert_eq!((options.files, options.variants.len()), (vec![7], 1));
     }
 
     #[test]

@@ -53,7 +53,9 @@ impl Tool {
                 (Some(levels), Some(level)) => levels.contains(&level),
                 (None, Some(level)) => level % 2 == 1 || (self.is_sinter() && all_of_ours),
             };
-            is_for_set && is_level
+            let variants = &options.variants;
+            let is_named = variants.is_empty() || variants.iter().any(|n| n == variant.label);
+            is_for_set && is_level && is_named
         };
         self.variants.iter().filter(is_chosen).collect()
     }
@@ -105,6 +107,8 @@ mod tests {
             with_categories
         );
         assert_eq!(labels("squashfs", &options, "a", true), ["zstd", "xz"]);
+        options.variants = vec!["7".into()];
+        assert_eq!(labels("sinter", &options, "a", true), ["7"]);
     }
 
     #[test]
