@@ -209,9 +209,16 @@ fn measure(image: &Dwarfs) -> Result<(), Box<dyn Error>> {
     }
     row("500 random files, each cold", read, decoded, blocks);
 
-    let mut directories: Vec<u64> = files.iter().map(|file| file.directory).collect();
-    directories.sort_unstable();
-    directories.dedup();
+    // by path, so that images of one tree are asked for the same ones: writers number them each in
+    // its own way
+    let mut directories: Vec<u64> = Vec::new();
+    let mut seen = std::collections::HashSet::new();
+    directories.extend(
+        files
+            .iter()
+            .map(|file| file.directory)
+            .filter(|&dir| seen.insert(dir)),
+    );
     let (mut read, mut decoded, mut blocks) = (0, 0, 0);
     for _ in 0..DIRECTORIES {
         let directory = directories[(random(&mut state) % directories.len() as u64) as usize];
