@@ -28,7 +28,7 @@ const LARGE: u64 = 200 << 20;
 /// Programs that are started, by the end of their path, with arguments that make them read some of
 /// their own files.
 const PROGRAMS: [(&str, &str); 5] = [
-    ("bin/perl", "-e 'use strict; use POSIX; use File::Find; 1'"),
+    ("bin/perl", "-e 'use strict; use POSIX; use File::Temp; 1'"),
     (
         "bin/python3",
         "-c 'import json, email.mime.text, http.client'",
@@ -42,8 +42,16 @@ const PROGRAMS: [(&str, &str); 5] = [
 pub struct WorkloadFiles {
     pub files: Vec<File>,
     largest: File,
-    /// Commands of interpreters and compilers in it that run here: a path and arguments.
-    programs: Vec<(PathBuf, &'static str)>,
+    /// Interpreters and compilers in it that run here.
+    programs: Vec<Program>,
+}
+
+/// A program of a set.
+struct Program {
+    path: PathBuf,
+    args: &'static str,
+    /// Whether the set is a whole system: the program runs in it, with the system's libraries.
+    is_system: bool,
 }
 
 /// What is done with a mount.
@@ -81,25 +89,47 @@ impl WorkloadFiles {
         let files = set.files.clone();
         let largest = files.iter().max_by_key(|file| file.size);
         let largest = largest.ok_or_else(|| format!("{}: no files", set.name))?;
-        let known = |file: &File| {
-            let mut known = PROGRAMS.iter();
-            let (_, args) = known.find(|(end, _)| file.path.ends_with(end))?;
-            runs(&set.dir.join(&file.path), args).then(|| (file.path.clone(), *args))
+        // a system has libraries of its own
+        let is_system = set.dir.join("lib64/ld-linux-x86-64.so.2").exists();
+        let known = |(end, args): &(&str, &'static str)| {
+            // often a symlink, which is no file of the set
+            let mut paths: Vec<PathBuf> = vec![end.into(), Path::new("usr").join(end)];
+            let named = files.iter().filter(|file| file.path.ends_with(end));
+            paths.extend(named.map(|file| file.path.clone()));
+            let mut programs = paths.into_iter().map(|path| Program {
+                path,
+                args,
+                is_system,
+            });
+            programs.find(|program| program.runs(&set.dir))
         };
         Ok(Self {
             largest: largest.clone(),
-            programs: files.iter().filter_map(known).collect(),
+            programs: PROGRAMS.iter().filter_map(known).collect(),
             files,
         })
     }
 }
 
-fn runs(program: &Path, args: &str) -> bool {
-    let may = fs::metadata(program).is_ok_and(|status| status.permissions().mode() & 0o100 != 0);
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(format!("{} {args}", quoted(program)));
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    may && command.status().is_ok_and(|status| status.success())
+impl Program {
+    /// Returns the command that starts it from a copy of the set.
+    fn command(&self, at: &Path) -> String {
+        let Self { path, args, .. } = self;
+        if self.is_system {
+            let path = quoted(&Path::new("/").join(path));
+            return format!("chroot {} {path} {args} >/dev/null", quoted(at));
+        }
+        format!("{} {args} >/dev/null", quoted(&at.join(path)))
+    }
+
+    fn runs(&self, at: &Path) -> bool {
+        let path = at.join(&self.path);
+        let may = fs::metadata(path).is_ok_and(|status| status.permissions().mode() & 0o100 != 0);
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(self.command(at));
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        may && command.status().is_ok_and(|status| status.success())
+    }
 }
 
 impl Workload {
@@ -157,14 +187,10 @@ impl Workload {
 }
 
 fn programs(at: &Path, tree: &WorkloadFiles) -> String {
-    let run = |(program, args): &(PathBuf, &str)| {
-        let program = quoted(&at.join(program));
-        format!("{program} {args} >/dev/null\n")
-    };
     // a program that does not start is no figure
-    std::iter::once("set -e\n".to_owned())
-        .chain(tree.programs.iter().map(run))
-        .collect()
+    let mut lines = vec!["set -e".to_owned()];
+    lines.extend(tree.programs.iter().map(|program| program.command(at)));
+    lines.join("\n")
 }
 
 /// Runs a workload that needs no program, up to the limit.
