@@ -5,9 +5,13 @@
 //! size of the part: `sinter 7 at 500 MB`.
 
 mod inputs;
+mod results;
 mod streams;
 
+pub use results::{NAME, bytes};
+
 use inputs::{link_part, million_files};
+use results::builder;
 use streams::STREAMS;
 
 use crate::bench::{Bench, remove};
@@ -24,9 +28,6 @@ use crate::tools::tool::Builder;
 
 /// The case `scale`.
 pub struct Scale;
-
-/// The name of the case: claims about growth read its results.
-pub const NAME: &str = "scale";
 
 /// The name of the set of a million small files.
 pub const MILLION: &str = "a million files of 1 KB";
@@ -191,17 +192,6 @@ pub fn growing<'a>(cells: &SetCells<'a>) -> Vec<(String, Vec<&'a Cell>)> {
         group.sort_by_key(|cell| bytes(cell) as u64);
     }
     groups
-}
-
-/// Returns the builder of an image's name, without the size of the part.
-fn builder(cell: &Cell) -> &str {
-    let image = &cell.subject.image;
-    image.split_once(" at ").map_or(image, |(name, _)| name)
-}
-
-/// Returns the bytes of the input.
-pub fn bytes(cell: &Cell) -> f64 {
-    cell.last().map_or(0.0, |run| run.bytes as f64)
 }
 
 /// Returns a figure for each GB of input.

@@ -16,19 +16,19 @@ use crate::tools::tool::Builder;
 
 /// How the image of a driver is made.
 #[derive(Debug, Clone, Copy)]
-pub enum ImageSource {
+pub enum TreeImage {
     /// By a tool's default level: the image that `compare` builds, which stays for later calls.
     DefaultLevel(&'static str),
     Recipe(Recipe<'static>),
 }
 
 /// The images of a set by name, which is also that of a tool for `--tools`; ours is first.
-pub const IMAGES: [(&str, ImageSource); 4] = [
-    (SINTER, ImageSource::DefaultLevel(SINTER)),
-    ("mkdwarfs", ImageSource::DefaultLevel("mkdwarfs")),
+pub const IMAGES: [(&str, TreeImage); 4] = [
+    (SINTER, TreeImage::DefaultLevel(SINTER)),
+    ("mkdwarfs", TreeImage::DefaultLevel("mkdwarfs")),
     (
         "squashfs",
-        ImageSource::Recipe(Recipe {
+        TreeImage::Recipe(Recipe {
             name: "SquashFS zstd 128K",
             driver: "squashfs",
             tool: SINTER,
@@ -37,7 +37,7 @@ pub const IMAGES: [(&str, ImageSource); 4] = [
     ),
     (
         "erofs",
-        ImageSource::Recipe(Recipe {
+        TreeImage::Recipe(Recipe {
             name: "EROFS lz4hc 64K",
             driver: "erofs",
             tool: SINTER,
@@ -46,7 +46,7 @@ pub const IMAGES: [(&str, ImageSource); 4] = [
     ),
 ];
 
-impl ImageSource {
+impl TreeImage {
     /// Makes the image, or finds the one that was built before.
     pub fn image(self, bench: &Bench<'_>, set: &Set) -> Result<Option<PathBuf>, String> {
         match self {

@@ -11,7 +11,7 @@ use crate::tools::command::{fill, quoted};
 use crate::tools::ours::DEFAULT_LEVEL;
 use crate::tools::tool::Builder;
 
-use super::{NAME, builder, bytes};
+use super::results::{NAME, builder, bytes};
 
 /// The name of the set in results.
 pub const STREAMS: &str = "tar streams of small files";
