@@ -25,6 +25,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use quick_cache::sync::{Cache, GuardResult};
 use quick_cache::{OptionsBuilder, Weighter};
 use sinterfs_model::{Error, Result};
@@ -42,8 +43,8 @@ pub struct BlockCache {
     hits: AtomicU64,
     misses: AtomicU64,
     ahead: AheadPolicy,
-    /// Opens blocks that no reader has requested yet.
-    next_blocks: OnceLock<Weak<dyn NextBlocks>>,
+    /// The images whose blocks are opened before a reader requests them.
+    next_blocks: Mutex<Vec<Weak<dyn NextBlocks>>>,
     spill: OnceLock<Spill>,
 }
 
@@ -150,7 +151,7 @@ impl BlockCache {
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
             ahead: AheadPolicy::new(),
-            next_blocks: OnceLock::new(),
+            next_blocks: Mutex::new(Vec::new()),
             spill: OnceLock::new(),
         }
     }
@@ -163,11 +164,9 @@ impl BlockCache {
 
     /// Makes the cache decode blocks to their ends on other processors from now on, while readers
     /// wait long for decoders and as far as the capacity allows: the blocks that are read and, if
-    /// an image is given, those that follow. Only the first image is used.
+    /// an image is given, those that follow in it. Images that share the cache are given in turn.
     pub fn decode_ahead(&self, image: Option<Weak<dyn NextBlocks>>) {
-        if let Some(image) = image {
-            let _ = self.next_blocks.set(image);
-        }
+        self.next_blocks.lock().extend(image);
         self.ahead.enable();
     }
 
@@ -225,7 +224,7 @@ impl BlockCache {
         if blocks.may_spawn() && block.claim_finish(|decoder| blocks.can_hold(decoder.len())) {
             finish_in_background(blocks, key, block);
         }
-        let image = self.next_blocks.get().and_then(Weak::upgrade);
+        let image = self.image_of(key);
         let Some(image) = image.filter(|image| blocks.can_hold(image.block_size())) else {
             return;
         };
@@ -233,6 +232,14 @@ impl BlockCache {
             let starting = Starting(Arc::clone(blocks));
             spawn(blocks, move || starting.0.start_next(&*image, key));
         }
+    }
+
+    /// Returns the image that has a block with this key, and forgets those that were closed.
+    fn image_of(&self, key: u128) -> Option<Arc<dyn NextBlocks>> {
+        let mut images = self.next_blocks.lock();
+        images.retain(|image| image.strong_count() > 0);
+        let mut open = images.iter().filter_map(Weak::upgrade);
+        open.find(|image| image.next(key).is_some())
     }
 
     /// Fills the buffer with a whole block, as `read` does; but a block that is not cached is

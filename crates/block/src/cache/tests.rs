@@ -471,6 +471,23 @@ impl NextBlocks for Four {
     }
 }
 
+/// An image that has none of the blocks that are read.
+struct Another;
+
+impl NextBlocks for Another {
+    fn next(&self, _: u128) -> Option<u128> {
+        None
+    }
+
+    fn open(&self, _: u128) -> Result<Opened> {
+        unreachable!("it has no blocks")
+    }
+
+    fn block_size(&self) -> u64 {
+        1
+    }
+}
+
 /// Waits until something is so, as threads have work to do until then.
 fn soon(is_so: impl Fn() -> bool) -> bool {
     (0..1000).any(|_| {
@@ -500,8 +517,9 @@ fn who_waits_often_finds_more_decoded() {
         let raw = sample(2 << 20);
         let image = Arc::new(Four { raw, encoding });
         let cache = BlockCache::new(64 << 20, 2 << 20);
-        let weak: Weak<dyn NextBlocks> = Arc::downgrade(&image) as _;
-        cache.decode_ahead(Some(weak));
+        let (another, weak) = (Arc::new(Another), Arc::downgrade(&image));
+        cache.decode_ahead(Some(Arc::downgrade(&another) as Weak<dyn NextBlocks>));
+        cache.decode_ahead(Some(weak as Weak<dyn NextBlocks>));
         wait_often(&cache, &image);
         assert!(
             soon(|| cache.stats().bytes == 4 << 20),
