@@ -16,12 +16,13 @@ const FAILED: u8 = b'f';
 /// The longest message of a child.
 const LONGEST: u64 = 64 << 10;
 
-/// Starts a child that serves in the background and waits until its mount is usable.
+/// Starts a child that serves in the background and waits until its mount is usable; returns the
+/// exit code that the child reports.
 ///
 /// The child must call `detach_from_terminal` and then `report_to_parent`. Its standard error is
-/// that of the parent until then.
-pub fn start(command: &mut Command) -> Result<()> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped());
+/// that of the parent until then; its standard input is what the command says.
+pub fn start(command: &mut Command) -> Result<u8> {
+    command.stdout(Stdio::piped());
     let child = command.spawn();
     let mut child = child.map_err(|error| Error::io("cannot start in the background", error))?;
     let mut report = Vec::new();
@@ -30,7 +31,7 @@ pub fn start(command: &mut Command) -> Result<()> {
         read.map_err(|error| Error::io("cannot read the result from the background", error))?;
     }
     match report.split_first() {
-        Some((&READY, _)) => Ok(()),
+        Some((&READY, code)) => Ok(code.first().copied().unwrap_or(0)),
         Some((&FAILED, [kind, message @ ..])) => {
             let mut message = String::from_utf8_lossy(message).into_owned();
             if kind_of(*kind) == Kind::Corrupt {
@@ -60,11 +61,11 @@ pub fn detach_from_terminal() -> Result<()> {
     }
 }
 
-/// Sends the result of mounting to the parent, and releases the terminal, the pipe and the working
-/// directory.
-pub fn report_to_parent(mounted: std::result::Result<(), &Error>) -> Result<()> {
+/// Sends the result of mounting to the parent, its exit code or an error, and releases the
+/// terminal, the pipe and the working directory.
+pub fn report_to_parent(mounted: std::result::Result<u8, &Error>) -> Result<()> {
     let report = match mounted {
-        Ok(()) => vec![READY],
+        Ok(code) => vec![READY, code],
         Err(error) => {
             let missing = |cause: &std::io::Error| cause.kind() == std::io::ErrorKind::NotFound;
             let kind = if error.io_source().is_some_and(missing) {

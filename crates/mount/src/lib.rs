@@ -33,6 +33,7 @@ mod stacked;
 mod start;
 mod upper;
 mod view;
+mod wanted;
 
 pub use backing::Backing;
 pub use backing_name::IMAGE_UUID;
@@ -45,3 +46,4 @@ pub use options::{MountOptions, Trace};
 pub use overlay::{OverlayLayers, mount_overlay};
 pub use session::{Ended, Session, Unmounter, mount};
 pub use upper::Upper;
+pub use wanted::{WantedMount, wanted_mounts};

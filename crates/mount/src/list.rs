@@ -3,7 +3,7 @@
 //! Enters the mounts of this process' namespace; leaves those of images. **Invariant:** only mounts
 //! that this crate makes are listed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sinterfs_model::Result;
 
@@ -14,7 +14,8 @@ use crate::mountinfo::{Mount, mounts};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MountedImage {
-    /// The path of the image, or the name that was given instead of it.
+    /// The path of the image, or the name that was given instead of it; of one that has no path, as
+    /// those on servers, the last part of its name if the kernel shows no more.
     pub source: PathBuf,
     /// The mount point.
     pub point: PathBuf,
@@ -31,8 +32,11 @@ pub fn mounted_images() -> Result<Vec<MountedImage>> {
         .into_iter()
         .filter(ours)
         .map(|mount| MountedImage {
-            source: match mount.kind.as_str() {
-                "overlay" => backing_name::without_prefix(&mount.source),
+            source: match (mount.kind.as_str(), mount.source.file_name()) {
+                ("overlay", _) => backing_name::without_prefix(&mount.source),
+                ("erofs", Some(name)) if mount.source.starts_with("/proc/self/fd") => {
+                    backing_name::without_prefix(Path::new(name))
+                }
                 _ => mount.source,
             },
             point: mount.point,

@@ -71,7 +71,7 @@ fn parse(line: &[u8]) -> Option<Mount> {
 }
 
 /// Decodes octal escapes such as `\040`.
-fn unescape(text: &[u8]) -> Vec<u8> {
+pub(crate) fn unescape(text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((&first, after)) = rest.split_first() {

@@ -10,7 +10,7 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -66,7 +66,8 @@ fn serve(dir: &Path) {
         }
     };
     fs::write(pid_file(dir), std::process::id().to_string()).unwrap();
-    daemon::report_to_parent(Ok(())).unwrap();
+    let code = if behave == "in part" { 1 } else { 0 };
+    daemon::report_to_parent(Ok(code)).unwrap();
     let ended = session.serve().unwrap();
     let text = if ended == Ended::Unmounted {
         "unmounted"
@@ -94,9 +95,12 @@ impl Point {
         Self { _guard: guard, dir }
     }
 
-    fn start(&self, behave: &str) -> Result<(), Error> {
+    fn start(&self, behave: &str) -> Result<u8, Error> {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.env(MOUNT_AT, &self.dir).env(BEHAVE, behave);
+        command
+            .env(MOUNT_AT, &self.dir)
+            .env(BEHAVE, behave)
+            .stdin(Stdio::null());
         daemon::start(&mut command)
     }
 
@@ -134,7 +138,7 @@ impl Drop for Point {
 
 fn usable() {
     let point = Point::new();
-    point.start("").unwrap();
+    assert_eq!(point.start("in part").unwrap(), 1);
     assert_eq!(fs::read(point.dir.join("docs/small")).unwrap(), b"hello\n");
     let proc = PathBuf::from(format!("/proc/{}", point.pid().as_raw_nonzero()));
     assert_eq!(fs::read_link(proc.join("cwd")).unwrap(), Path::new("/"));

@@ -256,6 +256,18 @@ impl Image {
         warnings
     }
 
+    /// Raises the capacity of the cache to two decoded blocks of this image, at most 1 GiB, if it
+    /// is less: a block that is evicted while it is decoded would be decoded anew by each read. An
+    /// image that does not share its cache has room for them anyway.
+    pub fn reserve_cache(&self) {
+        let cache = self.0.handle.cache();
+        let block = self.raw().info().totals.block_size;
+        let least = block.saturating_mul(2).min(1 << 30);
+        if cache.capacity() < least {
+            cache.set_capacity(least);
+        }
+    }
+
     /// Lets idle processors decode ahead of readers that wait often: for an image that is served.
     pub fn decode_ahead(&self) {
         self.0.handle.decode_ahead();

@@ -21,5 +21,6 @@ pub use overlay::mount_overlay;
 pub use serve::{MountMethod, Mounted, mount, mount_layers};
 
 pub use sinterfs_mount::{
-    Ended, MountOptions, MountedImage, Session, Upper, daemon, mounted_images, umount,
+    Ended, MountOptions, MountedImage, Session, Upper, WantedMount, daemon, mounted_images, umount,
+    wanted_mounts,
 };

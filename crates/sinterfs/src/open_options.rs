@@ -73,6 +73,12 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
+    /// Makes a cache of `cache_bytes` that all images share which are opened with these options or
+    /// copies of them.
+    pub fn share_cache(&mut self) {
+        self.cache = Some(shared_cache(self.cache_bytes));
+    }
+
     /// Completes the options for an image whose file is known.
     pub(crate) fn beside(&self, image: &Path) -> Self {
         let dir = || match image.parent() {

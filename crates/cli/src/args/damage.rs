@@ -57,6 +57,11 @@ impl DamageArgs {
         self.damage_log.is_some() || self.salvage
     }
 
+    /// Returns whether damage is written to a file.
+    pub fn is_logged(&self) -> bool {
+        self.damage_log.is_some()
+    }
+
     /// Starts to name what could not be read of images; puts images in their places that notice
     /// that. `names` are those of the images. Without a file, messages name it if `messages`.
     pub fn start(

@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod lists;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::fs;

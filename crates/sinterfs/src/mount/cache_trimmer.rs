@@ -15,6 +15,7 @@ use sinterfs_model::{Error, Result};
 use crate::image::Image;
 use crate::mount::allocator::trim;
 use crate::mount::memory::is_short;
+use crate::open_options::OpenOptions;
 
 /// How often the cache and the system's memory are looked at, at most.
 const EVERY: Duration = Duration::from_secs(5);
@@ -29,7 +30,17 @@ impl CacheTrimmer {
     /// Looks after the cache of an image, which is emptied after so long without reads, and
     /// whenever less than a 32nd of the system's memory is available.
     pub fn start(image: &Image, idle: Duration) -> Result<Self> {
-        let cache = Arc::clone(image.handle().cache());
+        Self::of(Arc::clone(image.handle().cache()), idle)
+    }
+
+    /// Does the same for the cache that images opened with these options share; `None` if they
+    /// share none.
+    pub fn of_shared(options: &OpenOptions, idle: Duration) -> Result<Option<Self>> {
+        let cache = options.cache.clone();
+        cache.map(|cache| Self::of(cache, idle)).transpose()
+    }
+
+    fn of(cache: Arc<BlockCache>, idle: Duration) -> Result<Self> {
         let (end, ended) = channel::<()>();
         let every = EVERY.min(idle.max(Duration::from_millis(100)));
         let work = move || {

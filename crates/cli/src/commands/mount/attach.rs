@@ -1,0 +1,319 @@
+//! Mounts one image, or several as layers, for `sinter mount`.
+//!
+//! In: the flags, and what is mounted where. Out: a mount that this process serves.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sinterfs::mount::{CacheTrimmer, MountMethod, MountOptions, Session};
+use sinterfs::verify::{Anchor, Trust};
+use sinterfs::{Error, Image, Kind, OpenOptions, Result};
+
+use super::args::Args;
+use crate::args::damage::DamageLog;
+use crate::args::input;
+use crate::args::stats::MountStats;
+use crate::mount_options::{self, Settings};
+use crate::{flags, text};
+
+/// The threads that answer requests to a remote image.
+const REMOTE_THREADS: usize = 16;
+
+/// What is mounted where.
+#[derive(Debug)]
+pub(super) struct Target<'a> {
+    /// The images, the topmost first.
+    pub(super) images: Vec<&'a Path>,
+    /// The mount point.
+    pub(super) dir: &'a Path,
+    /// Mount options besides those of the command line.
+    pub(super) options: &'a str,
+    /// What images of a list have in common.
+    pub(super) common: Option<&'a Common>,
+}
+
+/// What images of one server have in common.
+#[derive(Debug)]
+pub(super) struct Common {
+    /// Options with the cache.
+    pub(super) cache: OpenOptions,
+    /// The most threads for each image.
+    pub(super) threads: usize,
+}
+
+/// A mount that this process serves.
+pub(super) struct Attached {
+    session: Session,
+    watching: Option<MountStats>,
+    damage: DamageLog,
+    _idle: Vec<CacheTrimmer>,
+}
+
+impl Attached {
+    /// Serves the mount until it is unmounted or a signal ends the process.
+    pub(super) fn serve(mut self) -> Result<()> {
+        let served = self.session.serve();
+        self.damage.finish();
+        served?;
+        if let Some(watching) = self.watching {
+            watching.finish()?;
+        }
+        Ok(())
+    }
+}
+
+/// Opens and mounts the images; `None` if the mount needs no process.
+pub(super) fn attach(args: &Args, target: &Target<'_>) -> Result<Option<Attached>> {
+    let settings = settings(args, target)?;
+    let stats = args.stats.recording(settings.record.clone());
+    let is_stack = settings.upper.is_some() || target.images.len() > 1;
+    if args.kernel && settings.image.objects.is_some() && !is_stack {
+        if stats.is_asked() || args.damage.is_asked() || settings.image.salvage {
+            return Err(Error::invalid(
+                "--stats, --record, --salvage and --damage-log need a mount that this program \
+                 serves: remove --kernel",
+            ));
+        }
+        let (image, options) = (&settings.image, &settings.mount);
+        let first = target.images.first().copied().unwrap_or(Path::new(""));
+        match sinterfs::mount::mount_overlay(first, image, target.dir, options) {
+            Ok(_) => return Ok(None),
+            Err(error) if error.kind() == Kind::Corrupt => return Err(error),
+            Err(error) => {
+                let why = flags::message(&error);
+                text::warn(&format!("mounted without overlayfs: {why}"));
+            }
+        }
+    }
+    let opened = open_all(target, &settings.image)?;
+    if !args.no_ahead {
+        opened.iter().for_each(Image::decode_ahead);
+    }
+    let watching = match opened.as_slice() {
+        [only] => stats.start(only)?,
+        _ if stats.is_asked() => return Err(of_one_image("--stats and --record")),
+        _ => None,
+    };
+    let mut images: Vec<_> = match &watching {
+        Some(watching) => vec![watching.image()],
+        None => opened.iter().map(|image| Arc::clone(image.raw())).collect(),
+    };
+    let names: Vec<_> = target.images.iter().map(|image| fsname(image)).collect();
+    let prints = args.foreground && settings.image.salvage;
+    let damage = args.damage.start(prints, &mut images, &names)?;
+    let mut mounted = match (images.as_slice(), is_stack) {
+        ([image], false) => {
+            let image = Arc::clone(image);
+            sinterfs::mount::mount(image, target.dir, &settings.mount, method(args))?
+        }
+        _ => sinterfs::mount::mount_layers(
+            &images,
+            settings.upper.as_ref(),
+            target.dir,
+            &settings.mount,
+            method(args),
+        )?,
+    };
+    if let Some(error) = &mounted.fell_back {
+        let why = flags::message(error);
+        text::warn(&format!("{}mounted through FUSE: {why}", target.prefix()));
+    }
+    for loss in &mounted.losses {
+        text::warn(&format!(
+            "{}not visible through the kernel: {} {}",
+            target.prefix(),
+            loss.count,
+            loss.what
+        ));
+    }
+    if let Some(after) = settings.unmount_after {
+        mounted.session.unmount_when_idle(after)?;
+    }
+    let shares = settings.image.cache.is_some();
+    let own = opened.iter().filter(|_| !shares);
+    let idle = own.map(|image| CacheTrimmer::start(image, settings.idle));
+    Ok(Some(Attached {
+        session: mounted.session,
+        watching,
+        damage,
+        _idle: idle.collect::<Result<_>>()?,
+    }))
+}
+
+impl Target<'_> {
+    /// Returns what precedes messages where there are several targets.
+    fn prefix(&self) -> String {
+        match self.common {
+            Some(_) => format!("{}: ", text::name(self.dir.as_os_str().as_bytes())),
+            None => String::new(),
+        }
+    }
+}
+
+/// Opens the images and checks the options, but does not mount.
+pub(super) fn try_out(args: &Args, target: &Target<'_>) -> Result<()> {
+    let settings = settings(args, target)?;
+    open_all(target, &settings.image).map(drop)
+}
+
+/// Opens all images, which share the size of the cache. Fails if there are several, and an option
+/// that can mean one image only.
+fn open_all(target: &Target<'_>, options: &OpenOptions) -> Result<Vec<Image>> {
+    let count = target.images.len();
+    let mut options = options.clone();
+    if count > 1 {
+        if let Some(name) = option_of_one_image(&options) {
+            return Err(of_one_image(name));
+        }
+        options.cache_bytes /= count as u64;
+    }
+    let open = |path: &&Path| {
+        let opened = sinterfs::open_with(path, &options)?;
+        opened.reserve_cache();
+        input::print_warnings(&opened, path);
+        Ok(opened)
+    };
+    target.images.iter().map(open).collect()
+}
+
+/// Returns the name of an option that is given and can mean one image only.
+pub(super) fn option_of_one_image(options: &OpenOptions) -> Option<&'static str> {
+    let of_one = |trust: &Trust| {
+        let is_one = matches!(
+            trust.anchor,
+            Anchor::Digest(_)
+                | Anchor::Signature {
+                    signature: Some(_),
+                    ..
+                }
+        );
+        is_one || trust.digests.is_some()
+    };
+    let given = [
+        (options.offset.is_some(), "the offset"),
+        (!options.devices.is_empty(), "--device"),
+        (options.image.is_some(), "--image"),
+        (
+            options.trust.as_deref().is_some_and(of_one),
+            "the digest or signature",
+        ),
+    ];
+    let mut given = given.into_iter().filter(|(is_given, _)| *is_given);
+    given.next().map(|(_, name)| name)
+}
+
+fn of_one_image(option: &str) -> Error {
+    Error::invalid(format!(
+        "{option} can be given for one image only, not for layers"
+    ))
+}
+
+/// Returns what the flags and the mount options set.
+fn settings(args: &Args, target: &Target<'_>) -> Result<Settings> {
+    let (mut image, mut mount) = (args.image.options(), MountOptions::default());
+    image.verify_objects = args.verify;
+    image.salvage = args.damage.salvage;
+    if args.image.cache_size.is_none() {
+        image.cache_bytes = sinterfs::mount::default_cache_bytes();
+    }
+    let first = target.images.first().copied().unwrap_or(Path::new(""));
+    let default = if sinterfs::is_url(first) {
+        // most of them wait for the network
+        REMOTE_THREADS
+    } else {
+        0
+    };
+    mount.threads = args.threads.map_or(default, usize::from);
+    let names: Vec<_> = target.images.iter().map(|image| fsname(image)).collect();
+    mount.fsname = names.join(":");
+    mount.image = first.canonicalize().ok();
+    mount.catch_signals = true;
+    let mut settings = Settings {
+        image,
+        mount,
+        record: None,
+        idle: Duration::from_secs(args.idle),
+        unmount_after: args.idle_unmount.map(Duration::from_secs),
+        upper: args.overlay.as_deref().map(mount_options::upper),
+        read_only: None,
+    };
+    for option in args
+        .options
+        .iter()
+        .flat_map(|all| mount_options::split(all))
+    {
+        let is_default = args.called_by_mount && option == "rw";
+        if is_default || args.sloppy && !mount_options::is_known(option) {
+            continue;
+        }
+        mount_options::apply(option, &mut settings)?;
+    }
+    if let Some(common) = target.common {
+        join(
+            common,
+            target.options,
+            args.threads.is_some(),
+            &mut settings,
+        )?;
+    }
+    mount_options::check_writable(&settings)?;
+    Ok(settings)
+}
+
+/// Applies the options of a line; an image whose line does not set the size of its cache uses the
+/// common one.
+fn join(
+    common: &Common,
+    options: &str,
+    threads_given: bool,
+    settings: &mut Settings,
+) -> Result<()> {
+    let (bytes, idle) = (settings.image.cache_bytes, settings.idle);
+    if !threads_given {
+        let usual = match settings.mount.threads {
+            0 => settings.mount.thread_count(),
+            count => count,
+        };
+        settings.mount.threads = usual.min(common.threads);
+    }
+    let is_size = |option: &str| option.starts_with("cachesize=");
+    let mut has_own = false;
+    for option in mount_options::split(options) {
+        has_own |= is_size(option);
+        mount_options::apply(option, settings)?;
+    }
+    if has_own {
+        return Ok(());
+    }
+    if settings.idle != idle {
+        return Err(Error::invalid(
+            "mount option `idle`: the cache is that of all images; give --idle, or `cachesize` for \
+             a cache of its own",
+        ));
+    }
+    settings.image.cache_bytes = bytes;
+    settings.image.cache.clone_from(&common.cache.cache);
+    Ok(())
+}
+
+/// Returns how to mount.
+fn method(args: &Args) -> MountMethod {
+    if args.kernel {
+        MountMethod::Kernel
+    } else if args.fuse {
+        MountMethod::Fuse
+    } else {
+        MountMethod::Auto
+    }
+}
+
+/// Returns the source that `mount` and `df` show: the full path of the image.
+fn fsname(image: &Path) -> String {
+    if sinterfs::is_url(image) {
+        return text::name(sinterfs::shown(image).as_os_str().as_bytes());
+    }
+    let full = std::path::absolute(image).unwrap_or_else(|_| image.to_owned());
+    text::name(full.as_os_str().as_bytes())
+}
