@@ -37,8 +37,9 @@ pub fn run(args: &Args, words: &[OsString]) -> Result<ExitCode> {
     if args.foreground || args.dry_run {
         serve(start(args)?)
     } else if args.report_ready {
-        daemon::detach_from_terminal()?;
         let started = start(args);
+        // not earlier: automount(8) has the mount point blocked for all but its own process group
+        daemon::detach_from_terminal()?;
         daemon::report_to_parent(started.as_ref().map(Serving::code))?;
         // the parent shows the failure
         started.map_or(Ok(ExitCode::FAILURE), serve)

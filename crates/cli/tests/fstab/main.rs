@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod autofs;
 mod lists;
 #[path = "../support/mod.rs"]
 mod support;
