@@ -10,10 +10,11 @@ use clap::Command;
 const COMMON: [&str; 5] = ["exclude", "include", "all_root", "purpose", "base"];
 
 /// General flags that the short help leaves out.
-const RARE: [&str; 18] = [
+const RARE: [&str; 19] = [
     "metadata_compression",
     "header",
     "header_size",
+    "self_mount",
     "max_depth",
     "jobs",
     "report",

@@ -21,6 +21,8 @@ mod page;
 mod progress;
 mod rdsquashfs_rows;
 mod rows;
+#[cfg(target_os = "linux")]
+mod self_run;
 mod shell_pattern;
 mod shorthand;
 mod size;
@@ -40,6 +42,8 @@ use sinterfs::{Error, Result};
 
 use commands::Command;
 use compat::Invocation;
+#[cfg(target_os = "linux")]
+use self_run::Plan;
 
 /// Pack directory trees into read-only images, and mount, read and check them.
 #[derive(Debug, Parser)]
@@ -75,6 +79,36 @@ struct Cli {
 fn main() -> ExitCode {
     let hidden = std::env::var_os(hidden_words::VARIABLE);
     let args = hidden_words::restore(std::env::args_os().collect(), hidden);
+    run_alone_or_of_image(args)
+}
+
+/// Runs what is asked for; an image behind this program decides what that is.
+#[cfg(target_os = "linux")]
+fn run_alone_or_of_image(args: Vec<OsString>) -> ExitCode {
+    match self_run::plan(&args) {
+        Ok(None) => run(args),
+        Ok(Some(Plan::Words(words))) => run(words),
+        Ok(Some(Plan::Temporary(words, dir))) => {
+            let code = run(words);
+            // it is busy if it is still mounted
+            let _ = std::fs::remove_dir(dir);
+            code
+        }
+        Ok(Some(Plan::Text(text))) => match text::print(&text) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => exit::report(&error).into(),
+        },
+        Err(error) => exit::report(&error).into(),
+    }
+}
+
+/// Runs what is asked for.
+#[cfg(not(target_os = "linux"))]
+fn run_alone_or_of_image(args: Vec<OsString>) -> ExitCode {
+    run(args)
+}
+
+fn run(args: Vec<OsString>) -> ExitCode {
     let codes = compat::exit_codes(&args);
     let done = compat::invocation(args).and_then(|invocation| match invocation {
         Invocation::Own(words) => {

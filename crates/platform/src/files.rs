@@ -111,6 +111,14 @@ pub fn with_mode(permissions: Permissions, mode: u32) -> Permissions {
     system::with_mode(permissions, mode)
 }
 
+/// Lets those who may read a file run it, where files have permissions for that.
+///
+/// # Errors
+/// What the system reports.
+pub fn make_executable(file: &File) -> io::Result<()> {
+    system::make_executable(file)
+}
+
 /// Returns free and all bytes of the file system of an open file; `None` if it does not tell.
 pub fn room(file: &File) -> Option<(u64, u64)> {
     system::room(file)

@@ -16,7 +16,7 @@ pub use crate::write::builder::Builder;
 pub use crate::write::device::compress_device;
 pub use crate::write::device_options::{DeviceCodec, DeviceOptions, DeviceReport};
 pub use crate::write::filters::Filter;
-pub use crate::write::header::{HeaderSource, NewHeader};
+pub use crate::write::header::{HeaderSource, MountingProgram, NewHeader};
 pub use crate::write::input::kinds::{Input, Layering, ManifestOptions, MergePart, Whiteouts};
 pub use crate::write::new_file::{NewFile, write_new};
 pub use crate::write::output::is_same_file;

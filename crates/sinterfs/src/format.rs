@@ -35,6 +35,10 @@ pub trait Format: Sync {
     fn extensions(&self) -> &'static [&'static str];
     /// Returns how sure the format is that an image is its own.
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid>;
+    /// Returns whether images are found behind other bytes, however many.
+    fn is_found_behind_header(&self) -> bool {
+        false
+    }
     /// Reads the digests that an image has of its own bytes; they are not trusted.
     fn digest(&self, _: &Arc<dyn ReadAt>, _: &OpenOptions) -> Result<Option<OwnDigests>> {
         Ok(None)

@@ -26,6 +26,7 @@ pub mod image;
 #[cfg(all(feature = "mount", target_os = "linux"))]
 pub mod mount;
 pub mod ops;
+pub mod self_mount;
 #[cfg(all(feature = "remote", feature = "write"))]
 pub mod transfer;
 pub mod verify;

@@ -20,6 +20,11 @@ pub mod remote;
 pub mod report;
 pub mod run;
 #[cfg(target_os = "linux")]
+pub mod self_mount;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_self_mount.rs"]
+pub mod self_mount;
+#[cfg(target_os = "linux")]
 pub mod stats;
 
 /// The heading of flags without a group: `Options:`, before all others.

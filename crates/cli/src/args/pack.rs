@@ -12,6 +12,7 @@ use sinterfs::build::{
 use sinterfs::{Error, Result};
 
 use super::run::VerbosityArgs;
+use super::self_mount::SelfMountArgs;
 use crate::size::parse as size;
 
 /// The destination of an image.
@@ -110,12 +111,15 @@ pub struct PackArgs {
 
     /// Prepend the content of a file to the image: a program that mounts it, a boot loader,
     /// padding.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "before_image")]
     header: Option<PathBuf>,
 
     /// Begin with this many zero bytes, as room for a header that is written later.
-    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "header")]
+    #[arg(long, value_name = "SIZE", value_parser = size, group = "before_image")]
     header_size: Option<u64>,
+
+    #[command(flatten)]
+    self_mount: SelfMountArgs,
 
     #[command(flatten)]
     layout: LayoutArgs,
@@ -354,7 +358,8 @@ impl PackArgs {
     pub fn apply(self, request: &mut BuildRequest) -> Result<()> {
         request.format = self.format;
         let zeros = self.header_size.map(NewHeader::Zeros);
-        request.header = self.header.map(NewHeader::File).or(zeros);
+        let program = self.self_mount.program().map(NewHeader::Program);
+        request.header = self.header.map(NewHeader::File).or(zeros).or(program);
         request.blob_device = self.erofs.blob_device;
         request.level = self.level;
         (request.compression, request.by_category) = compressions(self.compression)?;

@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode, Stdio};
 use sinterfs::mount::daemon;
 use sinterfs::{Error, Result};
 
-use crate::hidden_words;
+use crate::{hidden_words, self_run};
 use all::{AllAttached, attach_all};
 pub use args::Args;
 use attach::{Attached, Target, attach, try_out};
@@ -37,7 +37,15 @@ pub fn run(args: &Args, words: &[OsString]) -> Result<ExitCode> {
     if args.foreground || args.dry_run {
         serve(start(args)?)
     } else if args.report_ready {
-        let started = start(args);
+        // the report replaces standard input
+        let open = args.while_open.then(|| rustix::io::dup(std::io::stdin()));
+        let open = open
+            .transpose()
+            .map_err(|e| Error::io("standard input", e))?;
+        let mut started = start(args);
+        if let (Some(open), Ok(Serving::One(Some(attached)))) = (open, &mut started) {
+            attached.unmount_when_closed(open)?;
+        }
         // not earlier: automount(8) has the mount point blocked for all but its own process group
         daemon::detach_from_terminal()?;
         daemon::report_to_parent(started.as_ref().map(Serving::code))?;
@@ -101,6 +109,9 @@ fn in_background(args: &Args, words: &[OsString]) -> Result<ExitCode> {
     let mut words = words.iter().skip(1);
     let mut command = Command::new(own);
     command.env(hidden_words::VARIABLE, hidden);
+    if self_run::is_in_image() {
+        command.arg(self_run::AS_SINTER);
+    }
     command.args(words.by_ref().take(1)).arg("--report-ready");
     let has_list = args.all && args.image.image.as_os_str() == "-";
     command.stdin(if has_list {

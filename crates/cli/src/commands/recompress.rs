@@ -14,6 +14,7 @@ use crate::args::input::ImageArgs;
 use crate::args::pack::{self, LayoutArgs, TargetArgs};
 use crate::args::parity::ParityArgs;
 use crate::args::run::{JobsArgs, StageTimingArgs, VerbosityArgs};
+use crate::args::self_mount::SelfMountArgs;
 use crate::build_report;
 use crate::progress::Display;
 use crate::size::{human, parse as size};
@@ -99,12 +100,15 @@ pub struct Args {
     block_size: Option<u64>,
 
     /// Replace the header of the image by the content of a file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "before_image")]
     header: Option<PathBuf>,
 
     /// Remove the header of the image.
-    #[arg(long, conflicts_with = "header")]
+    #[arg(long, group = "before_image")]
     remove_header: bool,
+
+    #[command(flatten)]
+    self_mount: SelfMountArgs,
 
     #[command(flatten)]
     jobs: JobsArgs,
@@ -218,7 +222,10 @@ fn request(args: Args) -> Result<RecompressRequest> {
         header: match args.header {
             Some(file) => HeaderSource::File(file),
             None if args.remove_header => HeaderSource::Remove,
-            None => HeaderSource::Keep,
+            None => args
+                .self_mount
+                .program()
+                .map_or(HeaderSource::Keep, HeaderSource::Program),
         },
     })
 }

@@ -6,6 +6,7 @@
 
 mod autofs;
 mod lists;
+mod self_mount;
 #[path = "../support/mod.rs"]
 mod support;
 

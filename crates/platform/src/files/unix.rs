@@ -98,6 +98,11 @@ pub(super) fn with_mode(mut permissions: Permissions, mode: u32) -> Permissions 
     permissions
 }
 
+pub(super) fn make_executable(file: &File) -> io::Result<()> {
+    let mode = file.metadata()?.permissions().mode();
+    file.set_permissions(Permissions::from_mode(mode | (mode & 0o444) >> 2))
+}
+
 pub(super) fn room(file: &File) -> Option<(u64, u64)> {
     let found = rustix::fs::fstatvfs(file).ok()?;
     let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);

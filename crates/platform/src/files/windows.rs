@@ -114,6 +114,11 @@ pub(super) fn with_mode(mut permissions: Permissions, mode: u32) -> Permissions 
     permissions
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "as on other systems")]
+pub(super) fn make_executable(_file: &File) -> io::Result<()> {
+    Ok(())
+}
+
 pub(super) fn room(file: &File) -> Option<(u64, u64)> {
     let path = nt::final_path(file).ok()?;
     let mut dir: Vec<u16> = path.parent()?.as_os_str().encode_wide().collect();

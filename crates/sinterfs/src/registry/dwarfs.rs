@@ -58,6 +58,10 @@ impl Format for DwarfsFormat {
         Ok(behind.map_or(Bid::No, Bid::Behind))
     }
 
+    fn is_found_behind_header(&self) -> bool {
+        true
+    }
+
     fn digest(
         &self,
         source: &Arc<dyn ReadAt>,

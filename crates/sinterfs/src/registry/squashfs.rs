@@ -47,6 +47,10 @@ impl Format for SquashfsFormat {
         Ok(behind.map_or(Bid::No, Bid::Behind))
     }
 
+    fn is_found_behind_header(&self) -> bool {
+        true
+    }
+
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
         let concrete = Arc::new(Squashfs::open(source, &own_options(options))?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;

@@ -19,6 +19,7 @@ use crate::handle::OwnDigests;
 use crate::open_options::OpenOptions;
 use crate::place::{self, AttachedSignature};
 use crate::registry;
+use crate::self_mount;
 use crate::trust::{Anchor, Trust};
 use crate::verify::signature::{self, Signed};
 
@@ -73,6 +74,10 @@ pub(crate) fn inside(mut trusted: TrustedSource) -> Result<TrustedSource> {
 /// stays what it is.
 pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<TrustedSource> {
     let mut options = options.clone();
+    if options.offset.is_none() && options.partition.is_none() && options.trust.is_none() {
+        // where all bytes are as good as these; a search would read the whole program
+        options.offset = self_mount::find(&*source)?.map(|found| found.offset);
+    }
     let Some(trust) = &options.trust else {
         return Ok(TrustedSource {
             source,

@@ -24,7 +24,13 @@ use crate::write::upload;
 pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildReport> {
     upload::check(request)?;
     let new = registry::for_output(request.format.as_deref(), request.output_name().as_deref())?;
-    let job = BuildJob::new(new.format.name(), request, || prepare(request, observer));
+    let job = BuildJob::new(new.format.name(), request, || {
+        let prepared = prepare(request, observer)?;
+        if let Some(header) = &prepared.header {
+            header.check(new.format.name(), new.format.is_found_behind_header())?;
+        }
+        Ok(prepared)
+    });
     new.writer.build(job, observer)
 }
 

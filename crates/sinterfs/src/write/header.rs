@@ -9,6 +9,8 @@ use std::sync::Arc;
 use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Result};
 
+use crate::self_mount;
+
 /// Bytes per copy.
 const PIECE: u64 = 1 << 20;
 
@@ -23,6 +25,8 @@ pub enum HeaderSource {
     Remove,
     /// The content of a file.
     File(PathBuf),
+    /// A program that mounts the image.
+    Program(MountingProgram),
 }
 
 /// The bytes before an image that is built.
@@ -33,6 +37,17 @@ pub enum NewHeader {
     File(PathBuf),
     /// As many zero bytes: room for what is written there later.
     Zeros(u64),
+    /// A program that mounts the image.
+    Program(MountingProgram),
+}
+
+/// A program that mounts the image behind it, so that the file runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MountingProgram {
+    /// The program `sinter`: an ELF file, with or without an image behind it.
+    pub program: PathBuf,
+    /// The path in the image of what is run; empty for none.
+    pub entry: Vec<u8>,
 }
 
 /// Bytes to be written before an image.
@@ -40,6 +55,9 @@ pub(crate) struct HeaderBytes {
     /// `None` for zeros.
     source: Option<Arc<dyn ReadAt>>,
     len: u64,
+    /// What follows them.
+    tail: Vec<u8>,
+    is_program: bool,
 }
 
 impl HeaderBytes {
@@ -54,8 +72,11 @@ impl HeaderBytes {
             HeaderSource::Keep => Some(Self {
                 source: Some(Arc::clone(source)),
                 len: offset,
+                tail: Vec::new(),
+                is_program: self_mount::find(&**source)?.is_some(),
             }),
             HeaderSource::File(path) => Some(Self::of_file(path)?),
+            HeaderSource::Program(program) => Some(Self::of_program(program)?),
         })
     }
 
@@ -66,8 +87,31 @@ impl HeaderBytes {
             NewHeader::Zeros(len) => Ok(Self {
                 source: None,
                 len: *len,
+                tail: Vec::new(),
+                is_program: false,
             }),
+            NewHeader::Program(program) => Self::of_program(program),
         }
+    }
+
+    /// Takes a program, and what it needs to find the image behind it.
+    fn of_program(program: &MountingProgram) -> Result<Self> {
+        let path = &program.program;
+        let source = Arc::new(FileSource::open(path)?);
+        let end = self_mount::program_end(&*source)?;
+        let len =
+            end.ok_or_else(|| Error::unsupported("not a program in ELF format").path(path))?;
+        Ok(Self {
+            source: Some(source),
+            len,
+            tail: self_mount::record(len, &program.entry)?,
+            is_program: true,
+        })
+    }
+
+    /// Returns whether the header is a program that mounts the image behind it.
+    pub(crate) fn is_program(&self) -> bool {
+        self.is_program
     }
 
     /// Takes the content of a file.
@@ -77,11 +121,24 @@ impl HeaderBytes {
         Ok(Self {
             source: Some(source),
             len,
+            tail: Vec::new(),
+            is_program: false,
         })
+    }
+
+    /// Fails if the header is a program, and images of the format of this name are not found behind
+    /// one.
+    pub(crate) fn check(&self, name: &str, is_found_behind: bool) -> Result<()> {
+        if self.is_program && !is_found_behind {
+            let what = format!("{name} images are not found behind a program that mounts them");
+            return Err(Error::unsupported(what));
+        }
+        Ok(())
     }
 
     /// Writes the bytes.
     pub(crate) fn write(&self, out: &mut dyn Write) -> Result<()> {
+        let cannot_write = |error| Error::io("cannot write the header", error);
         let mut buffer = vec![0; PIECE.min(self.len) as usize];
         let mut at = 0;
         while at < self.len {
@@ -89,10 +146,9 @@ impl HeaderBytes {
             if let Some(source) = &self.source {
                 source.read_at(at, piece)?;
             }
-            out.write_all(piece)
-                .map_err(|error| Error::io("cannot write the header", error))?;
+            out.write_all(piece).map_err(cannot_write)?;
             at += piece.len() as u64;
         }
-        Ok(())
+        out.write_all(&self.tail).map_err(cannot_write)
     }
 }

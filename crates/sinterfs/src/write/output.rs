@@ -8,7 +8,7 @@
 //! Where a format writes its beginning last and the target is a pipe, a scratch file holds the
 //! image until then. An object of a store is a stream, too, which appears with `commit`.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -129,7 +129,7 @@ impl Output {
         }
     }
 
-    fn set_permissions(&self, permissions: std::fs::Permissions) -> io::Result<()> {
+    fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
         let written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         written.file.get_ref().set_permissions(permissions)
     }
@@ -173,6 +173,19 @@ impl Output {
                 upload: None,
             })),
         }
+    }
+
+    /// Lets those who may read the complete file run it, if it is a new file.
+    pub fn make_executable(&self) -> Result<()> {
+        if matches!(
+            self.target,
+            OutputTarget::Stream | OutputTarget::Behind { .. }
+        ) {
+            return Ok(());
+        }
+        let written = self.written();
+        files::make_executable(written.file.get_ref())
+            .map_err(|e| Error::io("cannot make the output executable", e))
     }
 
     fn written(&self) -> MutexGuard<'_, Written> {
@@ -450,7 +463,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (path, link) = (dir.path().join("image"), dir.path().join("link"));
         write(&path, false, b"one", true).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         std::os::unix::fs::symlink("image", &link).unwrap();
         write(&link, true, b"two", true).unwrap();
         assert!(link.is_symlink());

@@ -54,6 +54,9 @@ impl Work<'_> {
         let mut out = output.writer();
         if let Some(header) = &self.prepared.header {
             header.write(&mut out)?;
+            if header.is_program() {
+                output.make_executable()?;
+            }
         }
         let (blob, blob_output) = blob(request)?.unzip();
         let sink = Box::new(output.writer());

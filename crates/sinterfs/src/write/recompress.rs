@@ -48,6 +48,11 @@ pub fn recompress(
     let block_size = opened.raw().info().totals.block_size;
     let input = OpenInput::of_image(&opened, &request.image, &cache, request.build.threads)?;
     input.warn(observer);
+    let header = HeaderBytes::choose(&request.header, &trusted.source, opened.handle().offset())?;
+    if let Some(header) = &header {
+        let format = registry::for_image(&trusted.source, &trusted.options)?;
+        header.check(format.name(), format.is_found_behind_header())?;
+    }
     let prepared = Prepared {
         input,
         command: "recompress",
@@ -57,7 +62,7 @@ pub fn recompress(
             FormerRuns::default()
         },
         base: None,
-        header: HeaderBytes::choose(&request.header, &trusted.source, opened.handle().offset())?,
+        header,
     };
     let cut_anew = request
         .build
@@ -181,6 +186,9 @@ fn rewrite(
     let mut out = output.writer();
     if let Some(header) = &prepared.header {
         header.write(&mut out)?;
+        if header.is_program() {
+            output.make_executable()?;
+        }
     }
     let reuse = opened.handle().reuse().ok_or_else(|| {
         let option = Setting::Rebuild;

@@ -152,6 +152,11 @@ pub struct Args {
     #[arg(long, hide = true)]
     pub(super) dry_run: bool,
 
+    /// Unmount when all writers of standard input, a pipe, have closed it and nobody uses the
+    /// mount; then remove the mount point.
+    #[arg(long, hide = true)]
+    pub(super) while_open: bool,
+
     /// Report on standard output when the mount is usable, then close it.
     #[arg(long, hide = true)]
     pub(super) report_ready: bool,

@@ -2,8 +2,11 @@
 //!
 //! In: the flags, and what is mounted where. Out: a mount that this process serves.
 
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +23,9 @@ use crate::{flags, text};
 
 /// The threads that answer requests to a remote image.
 const REMOTE_THREADS: usize = 16;
+
+/// The pause between two tries to unmount what is in use.
+const BUSY: Duration = Duration::from_millis(200);
 
 /// What is mounted where.
 #[derive(Debug)]
@@ -46,6 +52,8 @@ pub(super) struct Common {
 /// A mount that this process serves.
 pub(super) struct Attached {
     session: Session,
+    /// A directory to remove in the end.
+    temporary: Option<PathBuf>,
     watching: Option<MountStats>,
     damage: DamageLog,
     _idle: Vec<CacheTrimmer>,
@@ -56,11 +64,32 @@ impl Attached {
     pub(super) fn serve(mut self) -> Result<()> {
         let served = self.session.serve();
         self.damage.finish();
+        if let Some(dir) = self.temporary {
+            // whatever keeps it there is not ours
+            let _ = std::fs::remove_dir(dir);
+        }
         served?;
         if let Some(watching) = self.watching {
             watching.finish()?;
         }
         Ok(())
+    }
+
+    /// Unmounts when all writers of a pipe have closed it and nobody uses the mount, and removes
+    /// the mount point then.
+    pub(super) fn unmount_when_closed(&mut self, pipe: OwnedFd) -> Result<()> {
+        self.temporary = Some(self.session.mount_point().to_owned());
+        let unmounter = self.session.unmounter();
+        let work = move || {
+            // nobody writes: it ends when the last writer is gone
+            let _ = File::from(pipe).read_to_end(&mut Vec::new());
+            while unmounter.unmount(false).is_err() {
+                std::thread::sleep(BUSY);
+            }
+        };
+        let thread = std::thread::Builder::new().name("users".into()).spawn(work);
+        let started = thread.map_err(|error| Error::io("cannot start a thread", error));
+        started.map(drop)
     }
 }
 
@@ -136,6 +165,7 @@ pub(super) fn attach(args: &Args, target: &Target<'_>) -> Result<Option<Attached
     let idle = own.map(|image| CacheTrimmer::start(image, settings.idle));
     Ok(Some(Attached {
         session: mounted.session,
+        temporary: None,
         watching,
         damage,
         _idle: idle.collect::<Result<_>>()?,
