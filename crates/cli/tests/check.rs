@@ -58,3 +58,39 @@ fn files_with_damaged_data_are_named() {
     // without reading files, only the block is known
     assert!(named(&["check"]).is_empty());
 }
+
+#[test]
+fn a_file_that_is_cut_off_is_said_to_be() {
+    let work = scratch();
+    let tree = work.path().join("tree");
+    fs::create_dir(&tree).expect("a directory");
+    for number in 0..20 {
+        fs::write(tree.join(number.to_string()), noise(number, 5000)).expect("a file");
+    }
+    for (format, said) in [
+        (
+            "dwarfs",
+            &["cut off, or this is damaged: 3000 bytes, at least "][..],
+        ),
+        ("squashfs", &["truncated: expected "]),
+        (
+            "erofs",
+            &["truncated: expected ", "which may have been cut"],
+        ),
+    ] {
+        let image = work.path().join(format!("i.{format}"));
+        let whole = build(format, &tree, &image, &[]);
+        fs::write(&image, &whole[..3000]).expect("the start of an image");
+        for (command, code) in [("ls", 3), ("check", 1)] {
+            let output = try_run([OsStr::new(command), image.as_os_str()]);
+            let words = String::from_utf8_lossy(&output.stderr).into_owned();
+            let is_said = said.iter().any(|said| words.contains(said));
+            assert!(is_said, "{format} {command}: {words}");
+            assert_eq!(
+                output.status.code(),
+                Some(code),
+                "{format} {command}: {words}"
+            );
+        }
+    }
+}

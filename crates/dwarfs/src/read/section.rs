@@ -240,15 +240,24 @@ impl SectionReader {
                         at = Some(end);
                         Ok((header, SectionRange { offset, len }))
                     }
-                    None => Err(Error::corrupt(format!(
-                        "the {} of {} bytes ends after the image",
-                        header.kind, header.len
-                    ))
-                    .at("section header", self.file_offset(offset))),
+                    None => Err(self
+                        .cut_off(&header, end)
+                        .at("section header", self.file_offset(offset))),
                 }
             });
             Some(found)
         })
+    }
+
+    /// Makes the error of a section that ends at `end`, behind the image.
+    fn cut_off(&self, header: &SectionHeader, end: Option<u64>) -> Error {
+        let (kind, len) = (header.kind, header.len);
+        let here = self.file_offset(self.len());
+        let expected = end.map_or("more".to_owned(), |end| self.file_offset(end).to_string());
+        Error::corrupt(format!(
+            "the file is cut off, or this is damaged: {here} bytes, at least {expected} expected \
+             (the {kind} has {len})"
+        ))
     }
 
     /// Returns the end of the section index if bytes follow it; `None` if the source ends with a

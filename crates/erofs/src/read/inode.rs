@@ -5,7 +5,7 @@
 //! **Invariant:** the type, layout and time of a node are valid; its attributes and its map are
 //! checked when they are read.
 
-use sinterfs_model::{Error, FileType, Result, Time};
+use sinterfs_model::{Error, FileType, Kind, Result, Time};
 
 use super::erofs::Erofs;
 use super::meta_offset::MetaOffset;
@@ -146,7 +146,15 @@ impl Erofs {
         let Some(nid) = nid else {
             return Ok(None);
         };
-        let node = self.node(nid)?;
+        let node = self.node(nid).map_err(|error| match error.kind() {
+            Kind::NotFound => {
+                let what = format!(
+                    "the {name} {nid:#x} is behind the end of the image, which may have been cut"
+                );
+                Error::corrupt(what).within("superblock")
+            }
+            _ => error,
+        })?;
         if node.kind != FileType::File {
             return Err(node
                 .meta
