@@ -239,11 +239,22 @@ fn an_ordinary_image_is_a_source() {
     let same = [
         "diff",
         "--ignore",
-        "mtime,uid,gid,mode",
+        "mtime,uid,gid,mode,xattrs",
         image.to_str().unwrap(),
     ];
     let merged = dir.path().join("merged");
     run([&same[..], &[merged.to_str().unwrap()]].concat());
+    // its configuration is kept, as of the same image in a layout
+    let local = dir.path().join("local.dwarfs");
+    let layout = format!("oci:{}", dir.path().join("oci").display());
+    run(["build", "-q", &layout, "-o", local.to_str().unwrap()]);
+    let container = |image: &Path| {
+        let output = run(["info", "--json", image.to_str().unwrap()]);
+        let all: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        all["container"].clone()
+    };
+    assert!(!container(&local).is_null());
+    assert_eq!(container(&image), container(&local));
     // it is no image that can be read in place
     let refused = try_run(["ls", "--cache", "none", &url]);
     assert_eq!(refused.status.code(), Some(4), "{refused:?}");

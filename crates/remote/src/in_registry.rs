@@ -21,25 +21,34 @@ use crate::registry::{
 use crate::remote::{CachePlace, Remote, open_cache};
 use crate::runtime;
 
-/// A layer of an ordinary image in a registry.
+/// An ordinary image in a registry: its layers, lowest first, and its configuration.
 #[derive(Debug)]
-pub struct ImageLayer {
+pub struct ContainerImage {
+    /// The layers.
+    pub layers: Vec<ImageBlob>,
+    /// The configuration, if it has one of a known type.
+    pub config: Option<ImageBlob>,
+}
+
+/// A layer or the configuration of an ordinary image in a registry.
+#[derive(Debug)]
+pub struct ImageBlob {
     /// The digest of its bytes, as the manifest names it.
     pub digest: String,
     /// Its bytes.
     pub content: Remote,
 }
 
-/// Returns the layers of an ordinary image in a registry, lowest first; `None` if it is one image
-/// that is read as it is, or in no registry.
+/// Returns the blobs of an ordinary image in a registry; `None` if it is one image that is read as
+/// it is, or in no registry.
 ///
 /// # Errors
 /// As [`Remote::open`].
-pub fn layers(
+pub fn container_image(
     address: &Address,
     platform: Option<&str>,
     options: &RemoteOptions,
-) -> Result<Option<Vec<ImageLayer>>> {
+) -> Result<Option<ContainerImage>> {
     if address.scheme != Scheme::Registry || options.offline {
         return Ok(None);
     }
@@ -48,11 +57,14 @@ pub fn layers(
     if manifest.image().is_some() {
         return Ok(None);
     }
-    let open = |layer: Descriptor| ImageLayer {
-        digest: layer.digest.clone(),
-        content: open_blob(&session, &version(layer), address, (None, None), options),
+    let open = |blob: Descriptor| ImageBlob {
+        digest: blob.digest.clone(),
+        content: open_blob(&session, &version(blob), address, (None, None), options),
     };
-    Ok(Some(manifest.layers.into_iter().map(open).collect()))
+    Ok(Some(ContainerImage {
+        config: manifest.config.map(open),
+        layers: manifest.layers.into_iter().map(open).collect(),
+    }))
 }
 
 /// Returns the signatures that are attached to an image in a registry, with digests of at most

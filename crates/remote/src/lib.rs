@@ -46,7 +46,7 @@ mod service;
 mod shared;
 
 pub use address::Address;
-pub use in_registry::{ImageLayer, layers, signatures};
+pub use in_registry::{ContainerImage, ImageBlob, container_image, signatures};
 pub use object_upload::Upload;
 pub use options::RemoteOptions;
 pub use registry::{AttachedSignature, PushedImage, push};

@@ -91,9 +91,18 @@ pub(crate) fn attached_signatures(
     Ok(None)
 }
 
-/// A layer of an image in a registry.
+/// An ordinary image in a registry.
 #[cfg(feature = "write")]
-pub(crate) struct RemoteLayer {
+pub(crate) struct RemoteContainer {
+    /// The layers, lowest first.
+    pub(crate) layers: Vec<RemoteBlob>,
+    /// The configuration.
+    pub(crate) config: Option<RemoteBlob>,
+}
+
+/// A layer or the configuration of an image in a registry.
+#[cfg(feature = "write")]
+pub(crate) struct RemoteBlob {
     /// For messages.
     pub(crate) path: PathBuf,
     /// The digest that the manifest names.
@@ -152,34 +161,37 @@ impl<W: std::io::Write> std::io::Read for Copying<W> {
     }
 }
 
-/// Returns the layers of an ordinary image in a registry, lowest first; `None` for anything else.
+/// Returns the blobs of an ordinary image in a registry; `None` for anything else.
 #[cfg(all(feature = "write", feature = "remote"))]
-pub(crate) fn layers(
+pub(crate) fn container(
     path: &Path,
     platform: Option<&str>,
     options: &OpenOptions,
-) -> Result<Option<Vec<RemoteLayer>>> {
+) -> Result<Option<RemoteContainer>> {
     if !path.as_os_str().as_encoded_bytes().starts_with(b"oci://") {
         return Ok(None);
     }
     let address = sinterfs_remote::Address::parse(path)?;
-    let layers = sinterfs_remote::layers(&address, platform, &options.remote);
-    let layers = layers.map_err(|error| error.path(path))?;
-    let named = |layer: sinterfs_remote::ImageLayer| RemoteLayer {
-        path: path.join(&layer.digest),
-        digest: layer.digest,
-        source: Arc::new(layer.content),
+    let found = sinterfs_remote::container_image(&address, platform, &options.remote);
+    let found = found.map_err(|error| error.path(path))?;
+    let named = |blob: sinterfs_remote::ImageBlob| RemoteBlob {
+        path: path.join(&blob.digest),
+        digest: blob.digest,
+        source: Arc::new(blob.content),
     };
-    Ok(layers.map(|layers| layers.into_iter().map(named).collect()))
+    Ok(found.map(|found| RemoteContainer {
+        config: found.config.map(named),
+        layers: found.layers.into_iter().map(named).collect(),
+    }))
 }
 
-/// Returns the layers of an image in a registry: none, since nothing is read from there.
+/// Returns an image in a registry: none, since nothing is read from there.
 #[cfg(all(feature = "write", not(feature = "remote")))]
-pub(crate) fn layers(
+pub(crate) fn container(
     _: &Path,
     _: Option<&str>,
     _: &OpenOptions,
-) -> Result<Option<Vec<RemoteLayer>>> {
+) -> Result<Option<RemoteContainer>> {
     Ok(None)
 }
 

@@ -20,6 +20,7 @@ pub(crate) const ACCEPTED: &str = "application/vnd.oci.image.manifest.v1+json, \
 /// The type of a manifest, and those of configurations.
 pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+const DOCKER_CONFIG: &str = "application/vnd.docker.container.image.v1+json";
 pub(crate) const EMPTY: &str = "application/vnd.oci.empty.v1+json";
 
 /// The type of artifacts with images of ours, and the beginning of that of their layers.
@@ -41,6 +42,8 @@ pub(crate) struct Descriptor {
 #[derive(Debug, Clone)]
 pub(crate) struct Manifest {
     pub(crate) layers: Vec<Descriptor>,
+    /// The configuration of a container image, if there is one.
+    pub(crate) config: Option<Descriptor>,
 }
 
 /// What is written about an image.
@@ -62,8 +65,12 @@ impl Manifest {
         let layers = value.get("layers").and_then(Value::as_array);
         let layers = layers.ok_or_else(wrong)?.iter().map(descriptor);
         let layers: Option<Vec<_>> = layers.collect();
+        let config = value.get("config").and_then(descriptor);
+        let is_container =
+            |config: &Descriptor| [CONFIG, DOCKER_CONFIG].contains(&config.media_type.as_str());
         Ok(Self {
             layers: layers.ok_or_else(wrong)?,
+            config: config.filter(is_container),
         })
     }
 

@@ -186,7 +186,7 @@ async fn artifact(
     longest: u64,
     deadline: Instant,
 ) -> Result<Option<AttachedSignature>, Failure> {
-    let Ok(Manifest { layers }) = Manifest::parse(manifest) else {
+    let Ok(Manifest { layers, .. }) = Manifest::parse(manifest) else {
         return Ok(None);
     };
     let find = |kind: &str, longest: u64| {

@@ -127,7 +127,7 @@ impl What {
         if options.offset.is_some() {
             return Ok(Self::Image);
         }
-        if place::layers(path, None, options)?.is_some() {
+        if place::container(path, None, options)?.is_some() {
             return Ok(Self::Registry);
         }
         let source = place::source(path, options)?;

@@ -15,7 +15,7 @@ use sinterfs_block::checksum::{sha256_of, sha512_of};
 use sinterfs_model::{Error, Result, Setting};
 
 /// The most bytes of an index or a manifest.
-const LONGEST: u64 = 16 << 20;
+pub(super) const LONGEST: u64 = 16 << 20;
 
 /// The file that says that a directory is a layout.
 pub(super) const MARK: &str = "oci-layout";

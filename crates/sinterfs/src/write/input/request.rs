@@ -1,6 +1,6 @@
 //! The options of opening an input, and the opening of archives and lists.
 
-use std::io::Seek;
+use std::io::{Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,8 +12,9 @@ use sinterfs_pipeline::source::{Archive, Edits, Exclude, Manifest, archive, dire
 
 use super::docker_archive::Layer;
 use super::kinds::{Input, ManifestOptions};
+use super::oci;
 use crate::open_options::OpenOptions;
-use crate::place::{self, RemoteLayer, copy_hashed};
+use crate::place::{self, RemoteBlob, copy_hashed};
 
 /// The options of opening an input.
 pub(crate) struct Request<'a> {
@@ -63,16 +64,11 @@ impl Request<'_> {
 
     /// Takes a layer of an image in a registry: copied to a scratch file, and compared with its
     /// digest before anything of it is used.
-    pub(super) fn remote_layer(&self, layer: RemoteLayer) -> Result<Arc<Archive>> {
-        let located = |error: Error| error.path(&layer.path);
+    pub(super) fn remote_layer(&self, layer: RemoteBlob) -> Result<Arc<Archive>> {
         let mut file = self.scratch.file()?;
-        let (found, _) = copy_hashed(layer.source, &file).map_err(located)?;
+        copy_compared(&layer, &file)?;
         file.rewind()
             .map_err(|error| Error::io("cannot read a scratch file", error))?;
-        if found != layer.digest {
-            let what = format!("the bytes have the digest {found}");
-            return Err(located(Error::corrupt(what)));
-        }
         let options = archive::Options {
             exclude: Exclude::default(),
             scratch: self.scratch.clone(),
@@ -93,4 +89,26 @@ impl Request<'_> {
         };
         Manifest::open(path, &options, Arc::clone(damage)).map(Arc::new)
     }
+}
+
+/// Reads the configuration of an image in a registry. `Corrupt` for other bytes than the manifest
+/// names; `None` for one that is too long to be read.
+pub(super) fn remote_config(config: &RemoteBlob) -> Result<Option<Vec<u8>>> {
+    if config.source.len() > oci::LONGEST {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    copy_compared(config, &mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// Copies a blob of a registry; fails with `Corrupt` if it has another digest.
+fn copy_compared(blob: &RemoteBlob, to: impl Write) -> Result<()> {
+    let located = |error: Error| error.path(&blob.path);
+    let (found, _) = copy_hashed(Arc::clone(&blob.source), to).map_err(located)?;
+    if found != blob.digest {
+        let what = format!("the bytes have the digest {found}");
+        return Err(located(Error::corrupt(what)));
+    }
+    Ok(())
 }

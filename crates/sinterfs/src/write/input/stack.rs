@@ -18,10 +18,10 @@ use super::kinds::{Layering, MergePart, Whiteouts};
 use super::named::{self, Named, Transport};
 use super::noticing::NoticingArchive;
 use super::oci;
-use super::request::Request;
+use super::request::{Request, remote_config};
 use crate::open::open_cached;
 use crate::open_options::shared_cache;
-use crate::place::{self, RemoteLayer};
+use crate::place::{self, RemoteContainer};
 
 /// Sources so far.
 pub(super) struct Stack<'a> {
@@ -65,7 +65,7 @@ impl<'a> Stack<'a> {
     pub(super) fn add(&mut self, part: &MergePart) -> Result<()> {
         let options = self.request.open;
         if let Some(layers) = self.layers
-            && let Some(found) = place::layers(&part.path, layers.platform.as_deref(), options)?
+            && let Some(found) = place::container(&part.path, layers.platform.as_deref(), options)?
         {
             return self.remote(part, found);
         }
@@ -155,9 +155,11 @@ impl<'a> Stack<'a> {
     }
 
     /// Adds the layers of an image in a registry.
-    fn remote(&mut self, part: &MergePart, layers: Vec<RemoteLayer>) -> Result<()> {
+    fn remote(&mut self, part: &MergePart, found: RemoteContainer) -> Result<()> {
         self.has_layout = true;
-        for layer in layers {
+        let config = found.config.as_ref().map(remote_config).transpose()?;
+        self.configs.extend(config.flatten());
+        for layer in found.layers {
             let path = layer.path.clone();
             let archive = self.request.remote_layer(layer)?;
             self.archives.push(Arc::clone(&archive));
