@@ -38,7 +38,11 @@ pub fn print(
         text::print(&format!("{all:#}\n"))?;
         parity?;
     } else {
-        text::losses(report.format, &report.pipeline.image.losses);
+        text::losses(
+            report.format,
+            &report.pipeline.image.losses,
+            verbosity.quiet,
+        );
         tell_conflicts(&report.conflicts);
         if verbose {
             messages::write(&timings.as_text());

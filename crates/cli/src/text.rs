@@ -79,9 +79,10 @@ pub fn warn(message: &str) {
     messages::line(format_args!("sinter: warning: {}", one_line(message)));
 }
 
-/// Formats a loss as a warning, which `--quiet` does not suppress.
-pub fn losses(format: &str, losses: &[Loss]) {
-    for Loss { what, count } in losses {
+/// Formats losses as warnings; `--quiet` suppresses none but that of the precision of times.
+pub fn losses(format: &str, losses: &[Loss], quiet: bool) {
+    for loss in losses.iter().filter(|loss| !(quiet && loss.is_precision())) {
+        let Loss { what, count } = loss;
         messages::line(format_args!("sinter: not kept by {format}: {count} {what}"));
     }
 }

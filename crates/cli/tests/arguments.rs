@@ -150,8 +150,14 @@ fn quiet_is_not_silent_about_what_is_lost() {
     let work = place();
     let socket = std::os::unix::net::UnixListener::bind(work.path().join("d/socket")).unwrap();
     called(work.path(), &["build", "-q", "--force", "d", "-o", "i"]);
+    let [first, second] = ["d/l", "d/m"].map(|name| work.path().join(name));
+    std::os::unix::fs::symlink("f", &first).unwrap();
+    fs::hard_link(first, second).unwrap();
     for (words, lost) in [
-        (&["build", "-q", "d", "-o", "a.squashfs"][..], "squashfs"),
+        (
+            &["build", "-q", "d", "-o", "a.dwarfs"][..],
+            "hard links of symlinks",
+        ),
         (&["convert", "-q", "i", "-o", "b.squashfs"], ""),
         (
             &["extract", "-q", "--tar", "i", "-o", "c.tar"],
@@ -356,4 +362,20 @@ fn the_manual_has_no_mistakes() {
             "{page:?}: {told}"
         );
     }
+}
+
+#[test]
+fn times_that_are_rounded_are_no_news_for_quiet_commands() {
+    let work = place();
+    let finer = "not kept by dwarfs: ";
+    let loud = called(work.path(), &["build", "-l1", "d", "-o", "loud"]);
+    assert!(
+        String::from_utf8_lossy(&loud.stderr).contains(finer),
+        "{loud:?}"
+    );
+    let quiet = called(work.path(), &["build", "-q", "-l1", "d", "-o", "quiet"]);
+    assert!(
+        quiet.status.success() && quiet.stderr.is_empty(),
+        "{quiet:?}"
+    );
 }

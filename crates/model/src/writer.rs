@@ -18,6 +18,14 @@ pub struct Loss {
     pub count: u64,
 }
 
+impl Loss {
+    /// Returns whether all that is lost is the precision of times, which is so with nearly every
+    /// tree that is in use.
+    pub fn is_precision(&self) -> bool {
+        self.what.starts_with("times finer than ")
+    }
+}
+
 /// The sizes and properties of a finished image.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Summary {

@@ -32,7 +32,7 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
     if args.verbosity.json {
         text::print(&format!("{:#}\n", as_json(&report, seconds)))?;
     } else {
-        text::losses(args.archive.name(), &report.losses);
+        text::losses(args.archive.name(), &report.losses, args.verbosity.quiet);
         if !args.verbosity.quiet {
             messages::line(summary(&report, seconds));
         }

@@ -41,7 +41,7 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
         shown["digest"] = report.digest.into();
         text::print(&format!("{shown:#}\n"))?;
     } else {
-        text::losses("tar", &report.archive.losses);
+        text::losses("tar", &report.archive.losses, args.verbosity.quiet);
         if !args.verbosity.quiet {
             messages::line(archive::summary(&report.archive, seconds));
             messages::line(format_args!("image: {}", report.digest));

@@ -175,7 +175,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         text::print(&format!("{all:#}\n"))?;
         parity?;
     } else {
-        text::losses(report.format, &report.image.losses);
+        text::losses(report.format, &report.image.losses, verbosity.quiet);
         if verbose {
             messages::write(&timings.as_text());
         }
