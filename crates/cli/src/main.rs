@@ -1,6 +1,8 @@
 //! `sinter`: parses the command line, calls the facade and prints the result.
 
 mod args;
+#[cfg(all(feature = "browse", target_os = "linux"))]
+mod browse;
 mod build_report;
 mod calendar;
 mod commands;
@@ -43,7 +45,7 @@ use sinterfs::{Error, Result};
 use commands::Command;
 use compat::Invocation;
 #[cfg(target_os = "linux")]
-use self_run::Plan;
+use self_run::SelfRun;
 
 /// Pack directory trees into read-only images, and mount, read and check them.
 #[derive(Debug, Parser)]
@@ -87,14 +89,14 @@ fn main() -> ExitCode {
 fn run_alone_or_of_image(args: Vec<OsString>) -> ExitCode {
     match self_run::plan(&args) {
         Ok(None) => run(args),
-        Ok(Some(Plan::Words(words))) => run(words),
-        Ok(Some(Plan::Temporary(words, dir))) => {
+        Ok(Some(SelfRun::Words(words))) => run(words),
+        Ok(Some(SelfRun::Temporary(words, dir))) => {
             let code = run(words);
             // it is busy if it is still mounted
             let _ = std::fs::remove_dir(dir);
             code
         }
-        Ok(Some(Plan::Text(text))) => match text::print(&text) {
+        Ok(Some(SelfRun::Text(text))) => match text::print(&text) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => exit::report(&error).into(),
         },

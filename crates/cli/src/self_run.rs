@@ -35,7 +35,7 @@ const OURS: &[u8] = b"--sinter-";
 const APP_RUN: &str = "AppRun";
 
 /// Something else to do than what the words say.
-pub enum Plan {
+pub enum SelfRun {
     /// A command of `sinter`.
     Words(Vec<OsString>),
     /// The same, and a directory to remove after it.
@@ -51,7 +51,7 @@ pub fn is_in_image() -> bool {
 
 /// Returns what to do if an image is behind this program; `None` if there is none. Does not return
 /// if a program in the image runs.
-pub fn plan(words: &[OsString]) -> Result<Option<Plan>> {
+pub fn plan(words: &[OsString]) -> Result<Option<SelfRun>> {
     // without /proc, this program is what it is
     let Ok(Some(own)) = self_mount::of_file(OWN_FILE) else {
         return Ok(None);
@@ -60,7 +60,7 @@ pub fn plan(words: &[OsString]) -> Result<Option<Plan>> {
     let first = given.next();
     if first.is_some_and(|word| word == AS_SINTER) {
         let rest = given.cloned();
-        return Ok(Some(Plan::Words(
+        return Ok(Some(SelfRun::Words(
             std::iter::once("sinter".into()).chain(rest).collect(),
         )));
     }
@@ -126,18 +126,18 @@ impl ImageFile {
         verb: &str,
         given: &mut impl Iterator<Item = &'a OsString>,
         name: &OsStr,
-    ) -> Result<Plan> {
+    ) -> Result<SelfRun> {
         let operand = given.next();
         if let Some(more) = given.next() {
             let more = more.to_string_lossy();
             return Err(Error::invalid(format!("`{more}`: one argument too many")));
         }
         match (verb, operand) {
-            ("help", _) => Ok(Plan::Text(help(name))),
-            ("offset", None) => Ok(Plan::Text(format!("{}\n", self.own.offset))),
+            ("help", _) => Ok(SelfRun::Text(help(name))),
+            ("offset", None) => Ok(SelfRun::Text(format!("{}\n", self.own.offset))),
             ("mount", Some(dir)) => {
                 let words = self.words(&["mount"], &[]);
-                Ok(Plan::Words(with_operands(
+                Ok(SelfRun::Words(with_operands(
                     words,
                     &[self.file.as_ref(), dir],
                 )))
@@ -147,11 +147,11 @@ impl ImageFile {
                 crate::text::print(&format!("{}\n", dir.display()))?;
                 let words = self.words(&["mount", "--foreground"], &[]);
                 let words = with_operands(words, &[self.file.as_ref(), dir.as_ref()]);
-                Ok(Plan::Temporary(words, dir))
+                Ok(SelfRun::Temporary(words, dir))
             }
             ("extract", Some(dir)) => {
                 let words = self.words(&["extract"], &["--output".into(), dir.clone()]);
-                Ok(Plan::Words(with_operands(words, &[self.file.as_ref()])))
+                Ok(SelfRun::Words(with_operands(words, &[self.file.as_ref()])))
             }
             ("extract", None) => Err(Error::invalid("the directory to extract to is missing")),
             _ => Err(Error::invalid(format!(

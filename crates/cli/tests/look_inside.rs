@@ -322,3 +322,66 @@ fn patterns_stand_for_paths() {
         assert!(human.contains(" 4.9K "), "{human}");
     }
 }
+
+/// Commands for a browser in a terminal of tmux.
+const BROWSE: &str = r#"
+tmux() { command tmux -S "$PWD/socket" -f /dev/null "$@"; }
+trap 'tmux kill-server' EXIT
+screen() { tmux capture-pane -p > screen; }
+shows() {
+    for i in $(seq 100); do
+        screen
+        if grep -qF -- "$1" screen; then return; fi
+        sleep 0.1
+    done
+    echo "no '$1' on:"; cat screen; exit 1
+}
+export NO_COLOR=1 TERM=xterm
+tmux new-session -d -x 80 -y 24 \
+    "'$SINTER' browse '$PWD/i.dwarfs'; echo ended \$?; stty -a; sleep 100"
+shows '463 kB as '; shows 'by size in the image'
+shows 'usr/'
+tmux send-keys /et Enter Enter
+shows 'i.dwarfs:/etc'
+tmux send-keys /a.c Enter Enter
+shows 'Beta word'
+tmux send-keys q e BSpace o u t Enter
+shows 'out: 1 file, 1 directory'
+cmp out/etc/a.conf d/etc/a.conf
+tmux resize-window -x 36 -y 12
+shows 'SIZE IN IMAGE  NAME'
+kill -TERM "$(pgrep -f "^$SINTER browse $PWD/")"
+tmux resize-window -x 80 -y 24
+shows 'ended 130'; shows ' icanon '; shows ' echo '
+tmux new-window "'$SINTER' browse '$PWD/i.dwarfs' usr; echo ended \$?; stty -a; sleep 100"
+shows 'i.dwarfs:/usr'
+tmux send-keys C-c
+shows 'ended 0'; shows ' icanon '; shows ' echo '
+# nothing remains where the terminal is gone
+tmux new-window "'$SINTER' browse '$PWD/i.dwarfs' etc"
+shows 'i.dwarfs:/etc'
+trap - EXIT
+tmux kill-server
+for i in $(seq 100); do
+    if ! pgrep -f "^$SINTER browse $PWD/" > remains; then exit 0; fi
+    sleep 0.1
+done
+echo "a browser goes on without a terminal"; exit 1
+"#;
+
+#[test]
+fn the_browser_gives_the_terminal_back() {
+    if Command::new("tmux").arg("-V").output().is_err() {
+        sinterfs_testkit::skip("no tmux");
+        return;
+    }
+    let (work, _) = images();
+    let mut browser = Command::new("bash");
+    browser.args(["-ec", BROWSE]).current_dir(work.path());
+    let program = env!("CARGO_BIN_EXE_sinter");
+    let output = browser.env("SINTER", program).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    // without a terminal, it says so
+    let none = ours(work.path(), &["browse", "i.dwarfs"]);
+    assert_eq!(none.status.code(), Some(4), "{none:?}");
+}

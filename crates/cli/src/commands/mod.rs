@@ -1,6 +1,8 @@
 //! The commands: one file each, with its flags, its help and one call of the facade.
 
 mod archive;
+#[cfg(all(feature = "browse", target_os = "linux"))]
+mod browse;
 mod build;
 #[cfg(feature = "remote")]
 mod cache;
@@ -68,6 +70,8 @@ pub enum Command {
     Find(find::Args),
     Grep(Box<grep::Args>),
     Du(du::Args),
+    #[cfg(all(feature = "browse", target_os = "linux"))]
+    Browse(browse::Args),
     Stat(stat::Args),
     Cat(cat::Args),
     Info(info::Args),
@@ -119,6 +123,8 @@ pub fn run(
         Command::Find(args) => find::run(&args),
         Command::Grep(args) => grep::run(&args),
         Command::Du(args) => du::run(&args),
+        #[cfg(all(feature = "browse", target_os = "linux"))]
+        Command::Browse(args) => browse::run(&args),
         Command::Stat(args) => stat::run(&args),
         Command::Cat(args) => cat::run(&args),
         Command::Info(args) => info::run(&args),

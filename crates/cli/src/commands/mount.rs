@@ -17,7 +17,7 @@ use sinterfs::{Error, Result};
 use crate::{hidden_words, self_run};
 use all::{AllAttached, attach_all};
 pub use args::Args;
-use attach::{Attached, Target, attach, try_out};
+use attach::{Attached, MountTarget, attach, try_out};
 
 /// What this process serves.
 enum Serving {
@@ -57,8 +57,8 @@ pub fn run(args: &Args, words: &[OsString]) -> Result<ExitCode> {
 }
 
 /// Returns what the command line names.
-fn target(args: &Args) -> Target<'_> {
-    Target {
+fn target(args: &Args) -> MountTarget<'_> {
+    MountTarget {
         images: args.images(),
         dir: args.directory(),
         options: "",

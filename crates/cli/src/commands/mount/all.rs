@@ -14,7 +14,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::args::Args;
-use super::attach::{Attached, Common, Target, attach, option_of_one_image, try_out};
+use super::attach::{Attached, Common, MountTarget, attach, option_of_one_image, try_out};
 use crate::{exit, flags, messages, mount_options, text};
 
 /// The threads for all images, as long as each has some.
@@ -76,7 +76,7 @@ pub(super) fn attach_all(args: &Args) -> Result<AllAttached> {
     let mut mounts = Vec::new();
     for line in &lines {
         let wanted = &line.wanted;
-        let target = Target {
+        let target = MountTarget {
             images: vec![&wanted.image],
             dir: &wanted.dir,
             options: &wanted.options,

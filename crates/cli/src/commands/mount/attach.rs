@@ -29,7 +29,7 @@ const BUSY: Duration = Duration::from_millis(200);
 
 /// What is mounted where.
 #[derive(Debug)]
-pub(super) struct Target<'a> {
+pub(super) struct MountTarget<'a> {
     /// The images, the topmost first.
     pub(super) images: Vec<&'a Path>,
     /// The mount point.
@@ -94,7 +94,7 @@ impl Attached {
 }
 
 /// Opens and mounts the images; `None` if the mount needs no process.
-pub(super) fn attach(args: &Args, target: &Target<'_>) -> Result<Option<Attached>> {
+pub(super) fn attach(args: &Args, target: &MountTarget<'_>) -> Result<Option<Attached>> {
     let settings = settings(args, target)?;
     let stats = args.stats.recording(settings.record.clone());
     let is_stack = settings.upper.is_some() || target.images.len() > 1;
@@ -172,7 +172,7 @@ pub(super) fn attach(args: &Args, target: &Target<'_>) -> Result<Option<Attached
     }))
 }
 
-impl Target<'_> {
+impl MountTarget<'_> {
     /// Returns what precedes messages where there are several targets.
     fn prefix(&self) -> String {
         match self.common {
@@ -183,14 +183,14 @@ impl Target<'_> {
 }
 
 /// Opens the images and checks the options, but does not mount.
-pub(super) fn try_out(args: &Args, target: &Target<'_>) -> Result<()> {
+pub(super) fn try_out(args: &Args, target: &MountTarget<'_>) -> Result<()> {
     let settings = settings(args, target)?;
     open_all(target, &settings.image).map(drop)
 }
 
 /// Opens all images, which share the size of the cache. Fails if there are several, and an option
 /// that can mean one image only.
-fn open_all(target: &Target<'_>, options: &OpenOptions) -> Result<Vec<Image>> {
+fn open_all(target: &MountTarget<'_>, options: &OpenOptions) -> Result<Vec<Image>> {
     let count = target.images.len();
     let mut options = options.clone();
     if count > 1 {
@@ -241,7 +241,7 @@ fn of_one_image(option: &str) -> Error {
 }
 
 /// Returns what the flags and the mount options set.
-fn settings(args: &Args, target: &Target<'_>) -> Result<Settings> {
+fn settings(args: &Args, target: &MountTarget<'_>) -> Result<Settings> {
     let (mut image, mut mount) = (args.image.options(), MountOptions::default());
     image.verify_objects = args.verify;
     image.salvage = args.damage.salvage;
