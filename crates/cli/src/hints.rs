@@ -21,6 +21,7 @@ pub fn hint(words: &[OsString], error: &clap::Error) -> Option<String> {
             missing_output(verb, &operands)
         }
         ErrorKind::UnknownArgument => unknown_flag(error),
+        ErrorKind::InvalidSubcommand => unknown_name(words.first()?),
         _ => None,
     }
 }
@@ -50,6 +51,18 @@ fn missing_output(verb: &str, operands: &[&OsString]) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Returns the hint for a name of the program by which it takes no other program's options.
+fn unknown_name(called: &OsString) -> Option<String> {
+    let name = Path::new(called).file_name()?.to_str()?;
+    let is_own = name.starts_with("sinter");
+    (!is_own).then(|| {
+        format!(
+            "`{name}` is no name by which this program takes the options of another one \
+             (docs/other-names.md lists them); as `sinter`, it has commands"
+        )
+    })
 }
 
 /// Returns the hint for flags that other programs have.

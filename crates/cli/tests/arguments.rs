@@ -379,3 +379,14 @@ fn times_that_are_rounded_are_no_news_for_quiet_commands() {
         "{quiet:?}"
     );
 }
+
+#[test]
+fn a_name_of_no_known_program_is_said_to_be() {
+    let work = place();
+    let link = work.path().join("tar3sqfs");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_sinter"), &link).unwrap();
+    let output = Command::new(link).arg("x").output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    assert!(words.contains("`tar3sqfs` is no name by which"), "{words}");
+}
