@@ -34,37 +34,28 @@ impl DeltaFinder {
         self.seen.fill(0);
     }
 
-    /// Notes a position and returns the longest delta there, of more than `least` and at most
-    /// `most` bytes.
+    /// Notes a position and returns the longest delta there, of at most `most` bytes.
     #[inline]
     pub(super) fn find(
         &mut self,
         content: &[u8],
         at: usize,
-        (least, most): (usize, usize),
+        most: usize,
     ) -> Option<(usize, Delta)> {
         let mut best = None;
-        let mut longest = least.max(MIN_DELTA - 1);
+        let mut longest = MIN_DELTA - 1;
         for power in 0..Delta::POWERS {
             let span = 1_usize << power;
-            let Some(start) = at.checked_sub(span) else {
+            if span > at {
                 break;
-            };
-            let (Some([a, b, c]), Some([d, e, f])) = (first(content, at), first(content, start))
-            else {
-                break;
-            };
-            let steps = [
-                a.wrapping_sub(*d),
-                b.wrapping_sub(*e),
-                c.wrapping_sub(*f),
-                0,
-            ];
-            let word = u32::from_le_bytes(steps);
-            // bytes that repeat are matches
-            if word == 0 {
-                continue;
             }
+            let Some(steps) = steps(content, at, span) else {
+                break;
+            };
+            // bytes that repeat are matches
+            let Ok(word @ 1..) = u32::try_from(steps & 0xff_ffff) else {
+                continue;
+            };
             let phase = u32::try_from(at & (span - 1)).unwrap_or(0) << 24;
             let hash = (word ^ phase).wrapping_mul(SPREAD) >> (32 - HASH_BITS);
             let now = u32::try_from(at).unwrap_or(u32::MAX - 1) + 1;
@@ -88,8 +79,14 @@ impl DeltaFinder {
     }
 }
 
-fn first(content: &[u8], at: usize) -> Option<&[u8; 3]> {
-    content.get(at..)?.first_chunk()
+/// Returns by how much 8 bytes differ from those `span` bytes before, each in a byte of its own.
+#[inline(always)]
+fn steps(content: &[u8], at: usize, span: usize) -> Option<u64> {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let eight = |at: usize| Some(u64::from_le_bytes(*content.get(at..)?.first_chunk()?));
+    let (later, earlier) = (eight(at)?, eight(at.checked_sub(span)?)?);
+    // no byte borrows from the next one
+    Some(((later | HIGH) - (earlier & !HIGH)) ^ ((later ^ !earlier) & HIGH))
 }
 
 /// Returns how many bytes a delta continues, at most `most`.
@@ -103,13 +100,25 @@ pub(super) fn length(content: &[u8], at: usize, delta: Delta, most: usize) -> us
     agreement(content, at, (back, span), most)
 }
 
-#[inline]
+#[inline(always)]
 fn agreement(content: &[u8], at: usize, (back, span): (usize, usize), most: usize) -> usize {
-    let slice = |before: usize| content.get(at - before..).unwrap_or_default().iter();
-    let now = slice(0).zip(slice(span)).take(most);
-    let then = slice(back).zip(slice(back + span));
-    let same = now
-        .zip(then)
-        .take_while(|((a, b), (c, d))| a.wrapping_sub(**b) == c.wrapping_sub(**d));
-    same.count()
+    let mut same = 0;
+    while same + 8 <= most {
+        let (now, then) = (at + same, at + same - back);
+        let (Some(now), Some(then)) = (steps(content, now, span), steps(content, then, span))
+        else {
+            break;
+        };
+        let differ = now ^ then;
+        if differ != 0 {
+            return same + (differ.trailing_zeros() / 8) as usize;
+        }
+        same += 8;
+    }
+    let byte = |at: usize| content.get(at).copied().unwrap_or(0);
+    let step = |at: usize| byte(at).wrapping_sub(byte(at - span));
+    while same < most && step(at + same) == step(at + same - back) {
+        same += 1;
+    }
+    same
 }

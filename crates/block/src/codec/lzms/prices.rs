@@ -17,6 +17,8 @@ pub(super) struct Prices {
     literals: Vec<u32>,
     /// From [`MIN_MATCH`] to [`MAX_MATCH`].
     lengths: Vec<u32>,
+    /// That of the length 1, which only a latest distance is worth.
+    single: u32,
     distances: Vec<u32>,
     delta_distances: Vec<u32>,
     powers: Vec<u32>,
@@ -29,6 +31,7 @@ impl Prices {
         Self {
             literals: Vec::new(),
             lengths: Vec::new(),
+            single: 0,
             distances: Vec::new(),
             delta_distances: Vec::new(),
             powers: Vec::new(),
@@ -53,6 +56,7 @@ impl Prices {
             set(&mut by_slot, &coder.lengths, slots);
             let numbers = (0_u32..).take(MAX_MATCH + 1).skip(MIN_MATCH);
             let prices = numbers.map(|length| price(&by_slot, slots::find(slots, length)));
+            self.single = price(&by_slot, slots::find(slots, 1));
             self.lengths.clear();
             self.lengths.extend(prices);
         }
@@ -86,6 +90,12 @@ impl Prices {
         price(&self.lengths, length.min(MAX_MATCH) - MIN_MATCH)
     }
 
+    /// Returns the price of the length 1.
+    #[inline]
+    pub(super) fn single(&self) -> u32 {
+        self.single
+    }
+
     /// Returns the price of a distance.
     #[inline]
     pub(super) fn distance(&self, coder: &Coder, distance: u32) -> u32 {
@@ -100,32 +110,66 @@ impl Prices {
     }
 }
 
-/// Prices of the decisions before a symbol.
+/// Prices of the decisions before a symbol that is no delta.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kinds {
     pub(super) literal: u32,
     pub(super) distance: u32,
     pub(super) repeats: [u32; REPEATS],
-    pub(super) delta: u32,
-    pub(super) delta_repeats: [u32; REPEATS],
 }
 
 impl Kinds {
     #[inline]
     pub(super) fn new(coder: &Coder, known: &Knowledge) -> Self {
-        let matched = decision(&coder.is_match, known.is_match, true);
-        let lz = matched + decision(&coder.is_delta, known.is_delta, false);
-        let delta = matched + decision(&coder.is_delta, known.is_delta, true);
+        let lz = matched(coder, known) + decision(&coder.is_delta, known.is_delta, false);
         let repeat = lz + decision(&coder.is_repeat, known.is_repeat, true);
-        let delta_repeat = delta + decision(&coder.is_delta_repeat, known.is_delta_repeat, true);
         Self {
-            literal: decision(&coder.is_match, known.is_match, false),
+            literal: literal(coder, known),
             distance: lz + decision(&coder.is_repeat, known.is_repeat, false),
             repeats: older(&coder.is_older, known.is_older, repeat),
-            delta: delta + decision(&coder.is_delta_repeat, known.is_delta_repeat, false),
-            delta_repeats: older(&coder.is_older_delta, known.is_older_delta, delta_repeat),
         }
     }
+}
+
+/// Prices of the decisions before a delta.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DeltaKinds {
+    pub(super) delta: u32,
+    pub(super) repeats: [u32; REPEATS],
+}
+
+impl DeltaKinds {
+    #[inline]
+    pub(super) fn new(coder: &Coder, known: &Knowledge) -> Self {
+        let delta = matched(coder, known) + decision(&coder.is_delta, known.is_delta, true);
+        let repeat = delta + decision(&coder.is_delta_repeat, known.is_delta_repeat, true);
+        Self {
+            delta: delta + decision(&coder.is_delta_repeat, known.is_delta_repeat, false),
+            repeats: older(&coder.is_older_delta, known.is_older_delta, repeat),
+        }
+    }
+}
+
+/// Returns the price of the decision for a literal.
+#[inline]
+pub(super) fn literal(coder: &Coder, known: &Knowledge) -> u32 {
+    decision(&coder.is_match, known.is_match, false)
+}
+
+/// Returns the price of the decisions for the latest distance.
+#[inline]
+pub(super) fn latest(coder: &Coder, known: &Knowledge) -> u32 {
+    let [first, _] = &coder.is_older;
+    let [of_first, _] = known.is_older;
+    matched(coder, known)
+        + decision(&coder.is_delta, known.is_delta, false)
+        + decision(&coder.is_repeat, known.is_repeat, true)
+        + decision(first, of_first, false)
+}
+
+#[inline]
+fn matched(coder: &Coder, known: &Knowledge) -> u32 {
+    decision(&coder.is_match, known.is_match, true)
 }
 
 #[inline]

@@ -7,7 +7,7 @@
 
 use super::coder::{Coder, Knowledge, SymbolSource};
 use super::deltas::{self, DeltaFinder, MIN_DELTA};
-use super::prices::{Kinds, Prices};
+use super::prices::{self, DeltaKinds, Kinds, Prices};
 use crate::codec::match_finder::{Finder, Match, MatchTable, agreement};
 use crate::codec::parse_window::{ALONE, CoderState, MIN_MATCH, Symbol, Window};
 
@@ -157,8 +157,10 @@ impl Parser {
             ));
         }
         for (rep, length) in (0..).zip(lengths) {
-            if length >= MIN_MATCH {
-                self.offer_repeat(input.content, coder, &here, rep, length);
+            match length {
+                0 => {}
+                1 => self.offer_byte(&here, rep),
+                _ => self.offer_repeat(input.content, coder, &here, rep, length),
             }
         }
         let mut shortest = MIN_MATCH;
@@ -167,7 +169,7 @@ impl Parser {
             shortest = found.length + 1;
         }
         if self.effort.deltas {
-            return self.offer_deltas(input.content, coder, &here, longest.length);
+            return self.offer_deltas(input.content, coder, &here);
         }
         None
     }
@@ -176,10 +178,12 @@ impl Parser {
     #[inline]
     fn repeats(&self, content: &[u8], here: &Here) -> [usize; 3] {
         here.known.recent.values().map(|distance| {
-            let earlier = here.position.checked_sub(distance as usize);
-            earlier.map_or(0, |earlier| {
-                agreement(content, here.position, earlier, here.most)
-            })
+            match here.position.checked_sub(distance as usize) {
+                Some(earlier) if content.get(earlier) == content.get(here.position) => {
+                    agreement(content, here.position, earlier, here.most)
+                }
+                _ => 0,
+            }
         })
     }
 
@@ -196,6 +200,15 @@ impl Parser {
             let known = here.known.after(Symbol::LITERAL, 1);
             self.offer_again(content, coder, here, (price, known), (0, 0));
         }
+    }
+
+    /// Offers a latest distance for one byte.
+    #[inline]
+    fn offer_byte(&mut self, here: &Here, rep: usize) {
+        let kind = here.kinds.repeats.get(rep).copied().unwrap_or(0);
+        let price = here.price + kind + self.prices.single();
+        let source = SymbolSource::Repeat(rep).word();
+        self.window.offer(here.index + 1, price, source, 1, ALONE);
     }
 
     /// Offers a latest distance in all lengths.
@@ -239,38 +252,30 @@ impl Parser {
         }
     }
 
-    /// Offers deltas that are longer than matches; gives one that is taken at once.
+    /// Offers the latest deltas, and one that is found; gives one that is taken at once.
     #[inline]
-    fn offer_deltas(
-        &mut self,
-        content: &[u8],
-        coder: &Coder,
-        here: &Here,
-        longest: usize,
-    ) -> Option<Symbol> {
-        let mut least = longest;
+    fn offer_deltas(&mut self, content: &[u8], coder: &Coder, here: &Here) -> Option<Symbol> {
+        let kinds = DeltaKinds::new(coder, &here.known);
         let latest = here.known.recent_deltas.values();
         for (rep, delta) in latest.into_iter().enumerate() {
             let length = deltas::length(content, here.position, delta, here.most);
-            if length < MIN_DELTA || length <= least {
+            if length < MIN_MATCH {
                 continue;
             }
             if length >= self.effort.nice {
                 return Some(symbol(SymbolSource::DeltaRepeat(rep), length));
             }
-            let kind = here.kinds.delta_repeats.get(rep).copied().unwrap_or(0);
+            let kind = kinds.repeats.get(rep).copied().unwrap_or(0);
             let source = SymbolSource::DeltaRepeat(rep).word();
-            self.offer_lengths(here, here.price + kind, source, MIN_DELTA, length);
-            least = length;
+            self.offer_lengths(here, here.price + kind, source, MIN_MATCH, length);
         }
-        let range = (least, here.most);
-        let (length, delta) = self.deltas.find(content, here.position, range)?;
+        let (length, delta) = self.deltas.find(content, here.position, here.most)?;
         if length >= self.effort.nice {
             return Some(symbol(SymbolSource::Delta(delta), length));
         }
-        let price = here.price + here.kinds.delta + self.prices.delta(coder, delta);
+        let price = here.price + kinds.delta + self.prices.delta(coder, delta);
         let source = SymbolSource::Delta(delta).word();
-        self.offer_lengths(here, price, source, least.max(MIN_DELTA - 1) + 1, length);
+        self.offer_lengths(here, price, source, MIN_DELTA, length);
         None
     }
 
@@ -305,8 +310,7 @@ impl Parser {
             return;
         };
         let known = here.known.after(source, length);
-        let kinds = Kinds::new(coder, &known);
-        let price = price + kinds.literal + self.prices.literal(*byte);
+        let price = price + prices::literal(coder, &known) + self.prices.literal(*byte);
         let known = known.after(Symbol::LITERAL, 1);
         self.offer_again(content, coder, here, (price, known), (source, length));
     }
@@ -331,8 +335,7 @@ impl Parser {
         if length < MIN_MATCH {
             return;
         }
-        let [kind, ..] = Kinds::new(coder, &known).repeats;
-        let price = price + kind + self.prices.length(length);
+        let price = price + prices::latest(coder, &known) + self.prices.length(length);
         let to = here.index + lead + 1 + length;
         self.window.reach(to);
         let lead = u16::try_from(lead).unwrap_or(0);
