@@ -8,6 +8,7 @@ mod compression;
 mod encoder;
 mod entries;
 mod kept;
+mod link_targets;
 mod losses;
 mod metadata;
 mod options;

@@ -3,8 +3,8 @@
 //! In: blocks, tree and content map. Out: bytes, to a sink, from front to back; the header last.
 //!
 //! **Invariant:** a content is a resource of its own, in the order of first blocks, or all are in
-//! one solid resource; then come the targets of links, the metadata, the blob table and the XML
-//! data.
+//! one solid resource; then come the targets of links (in solid images after the metadata), the
+//! metadata, the blob table and the XML data.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -21,6 +21,7 @@ use super::compression::ChunkEncoder;
 use super::encoder::{RawBytes, WimEncoder};
 use super::entries::{link_data, units};
 use super::kept::{ChunkStore, KEPT_MAX, OpenScratch, StoredChunks};
+use super::link_targets::LinkTargets;
 use super::losses::losses;
 use super::metadata::{self, Digests, Metadata};
 use super::options::WriteOptions;
@@ -242,9 +243,15 @@ impl ImageWriter for WimWriter {
             resources: &mut self.resources,
             map,
             chunk_size,
+            links: LinkTargets::default(),
         };
         let made = metadata::make(tree, &mut digests)?;
+        let links = digests.links;
         self.put_metadata(&made.bytes)?;
+        if let (Some(codec), Some(_)) = (self.options.compression.codec, chunk_size) {
+            let chunks = (self.options.compression, self.options.chunk_size);
+            links.finish(codec, chunks, &mut self.resources)?;
+        }
         self.put_tables(tree, &made)?;
         let image_bytes = self.resources.at;
         Ok(Summary {
@@ -265,6 +272,8 @@ struct WrittenDigests<'a> {
     map: &'a ContentMap,
     /// That of the solid resource.
     chunk_size: Option<u32>,
+    /// The targets of links of a solid image.
+    links: LinkTargets,
 }
 
 impl Digests for WrittenDigests<'_> {
@@ -296,6 +305,10 @@ impl Digests for WrittenDigests<'_> {
 
     fn of_link(&mut self, target: &[u8]) -> Result<(u32, Sha1Digest)> {
         let (tag, data) = link_data(target);
-        Ok((tag, self.resources.small(&data)?))
+        let digest = match self.chunk_size {
+            Some(_) => self.links.add(&data, self.resources)?,
+            None => self.resources.small(&data)?,
+        };
+        Ok((tag, digest))
     }
 }
