@@ -303,3 +303,41 @@ fn the_only_image_of_a_disk_is_opened_with_a_note() {
     let words = words_of(&output);
     assert!(words.contains("no partition table"), "{words}");
 }
+
+#[test]
+fn the_partition_of_the_firmware_is_passed_over() {
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    fs::create_dir(path("tree")).unwrap();
+    fs::write(path("tree/name"), "root").unwrap();
+    build("squashfs", &path("tree"), &path("image"), &[]);
+    fs::write(path("boot"), "boot").unwrap();
+    let script = "PATH=$PATH:/usr/sbin
+        for tool in sfdisk mkfs.fat mcopy; do command -v $tool >tool || exit 127; done
+        truncate -s 2M fat; mkfs.fat fat >said; mcopy -i fat boot ::name; truncate -s 8M disk
+        printf 'label: gpt\nstart=2048,size=4096,type=U\nstart=8192,size=4096\n' | sfdisk -q disk
+        dd if=fat of=disk bs=512 seek=2048 conv=notrunc status=none
+        dd if=image of=disk bs=512 seek=8192 conv=notrunc status=none";
+    let mut shell = Command::new("sh");
+    let made = shell
+        .current_dir(work.path())
+        .args(["-ec", script])
+        .output();
+    let made = made.unwrap();
+    if made.status.code() == Some(127) {
+        return skip("no sfdisk (fdisk), mkfs.fat (dosfstools) or mcopy (mtools)");
+    }
+    assert!(made.status.success(), "{}", words_of(&made));
+    let disk = path("disk");
+    let cat = |words: &[&str]| {
+        let file = [Path::new("cat"), &disk, Path::new("name")];
+        let words = words.iter().map(Path::new);
+        run(file.into_iter().chain(words))
+    };
+    let found = cat(&[]);
+    assert_eq!(found.stdout, b"root");
+    assert!(words_of(&found).contains("besides that of the firmware"));
+    assert_eq!(cat(&["--partition", "1"]).stdout, b"boot");
+    let info = String::from_utf8(run([Path::new("info"), &disk]).stdout).unwrap();
+    assert!(info.contains("SquashFS"), "{info}");
+}

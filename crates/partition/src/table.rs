@@ -40,6 +40,13 @@ pub struct Partition {
     pub problem: Option<String>,
 }
 
+impl Partition {
+    /// Returns whether the partition is the one that UEFI firmware starts programs from.
+    pub fn is_for_firmware(&self) -> bool {
+        self.kind == "ef" || self.kind == "C12A7328-F81F-11D2-BA4B-00A0C93EC93B"
+    }
+}
+
 /// The partitions of a disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionTable {

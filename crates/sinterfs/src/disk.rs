@@ -20,7 +20,16 @@ impl ChosenPartition {
     pub(crate) fn notes(&self) -> Vec<String> {
         let found = || {
             let (number, kind) = (self.number, self.table.kind.name());
-            format!("a disk with {kind}; opened partition {number}, the only one with an image")
+            let mut others = self.table.partitions.iter();
+            let is_firmware = |part: &Partition| part.number != number && part.is_for_firmware();
+            let beside = if others.any(is_firmware) {
+                " besides that of the firmware"
+            } else {
+                ""
+            };
+            format!(
+                "a disk with {kind}; opened partition {number}, the only one with an image{beside}"
+            )
         };
         let damage = self
             .table

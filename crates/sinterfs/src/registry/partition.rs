@@ -80,7 +80,13 @@ fn found(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<Chose
         .partitions
         .iter()
         .zip(&formats)
-        .filter_map(|(part, format)| format.map(|format| (part.number, format)))
+        .filter_map(|(part, format)| format.map(|format| (part, format)))
+        .collect();
+    // that of the firmware is meant only where it is alone
+    let is_wanted = |part: &Partition| with_image.len() == 1 || !part.is_for_firmware();
+    let wanted = with_image.iter().filter(|(part, _)| is_wanted(part));
+    let with_image: Vec<_> = wanted
+        .map(|(part, format)| (part.number, *format))
         .collect();
     match &*with_image {
         [(number, _)] => Ok(Some(ChosenPartition {
