@@ -209,9 +209,10 @@ impl RangeEncoder {
         self.low = (self.low & 0xffff) << 16;
     }
 
-    /// Returns all words.
+    /// Returns all words, and one of zeros: 7-Zip takes it when its range is small after the last
+    /// decision, and wants nothing to be left of its code.
     pub(super) fn finish(mut self) -> Vec<u8> {
-        for _ in 0..3 {
+        for _ in 0..4 {
             self.put_word();
         }
         self.bytes
