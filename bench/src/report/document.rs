@@ -237,7 +237,8 @@ fn about(cells: &[Cell]) -> String {
     let mut commands: BTreeSet<(&str, &str, &str)> = BTreeSet::new();
     for run in runs() {
         let subject = &run.subject;
-        if !run.version.is_empty() {
+        // the drivers of `mounts` belong to tools that build
+        if !run.version.is_empty() && subject.part != "mounts" {
             versions.insert(&subject.tool, &run.version);
         }
         match &*subject.part {
@@ -255,18 +256,16 @@ fn about(cells: &[Cell]) -> String {
         .iter()
         .map(|(tool, version)| format!("{tool} {version}"))
         .collect();
-    let mut text = format!(
-        "\n## How it was measured\n\n\
-         {}, commands in turn. Machine: {}.\n\
-         Versions: {}.\n\
-         MB and GB are 10^6 and 10^9 bytes; CPU is user and system time of all processes of a\n\
-         command, peak the resident memory of its largest one. Ratios are ours divided by theirs:\n\
-         below 1, ours is better. Mounts are read by one thread (unless the row names two) after\n\
-         the page cache was dropped.\n",
+    let about = format!(
+        "{}, commands in turn. Machine: {}. Versions: {}. MB and GB are 10^6 and 10^9 bytes; CPU \
+         is user and system time of all processes of a command, peak the resident memory of its \
+         largest one. Ratios are ours divided by theirs: below 1, ours is better. Mounts are read \
+         by one thread (unless the row names more) after the page cache was dropped.",
         repetitions(cells),
         machines.join("; "),
         versions.join(", ")
     );
+    let mut text = format!("\n## How it was measured\n\n{}\n", wrapped(&about));
     let row = |(tool, part, command): &(&str, &str, &str)| {
         let command = command.replace('|', "\\|");
         vec![

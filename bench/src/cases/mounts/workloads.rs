@@ -28,7 +28,8 @@ const LARGE: u64 = 200 << 20;
 /// Programs that are started, by the end of their path, with arguments that make them read some of
 /// their own files.
 const PROGRAMS: [(&str, &str); 5] = [
-    ("bin/perl", "-e 'use strict; use POSIX; use File::Temp; 1'"),
+    // on standard input: `-e` reads /dev/null, which sets do not have
+    ("bin/perl", "<<< 'use strict; use POSIX; use File::Temp; 1'"),
     (
         "bin/python3",
         "-c 'import json, email.mime.text, http.client'",
@@ -89,8 +90,9 @@ impl WorkloadFiles {
         let files = set.files.clone();
         let largest = files.iter().max_by_key(|file| file.size);
         let largest = largest.ok_or_else(|| format!("{}: no files", set.name))?;
-        // a system has libraries of its own
-        let is_system = set.dir.join("lib64/ld-linux-x86-64.so.2").exists();
+        // a system has libraries of its own; its loader can be a symlink that is valid in it alone
+        let loader = set.dir.join("lib64/ld-linux-x86-64.so.2");
+        let is_system = fs::symlink_metadata(loader).is_ok();
         let known = |(end, args): &(&str, &'static str)| {
             // often a symlink, which is no file of the set
             let mut paths: Vec<PathBuf> = vec![end.into(), Path::new("usr").join(end)];
@@ -125,7 +127,7 @@ impl Program {
     fn runs(&self, at: &Path) -> bool {
         let path = at.join(&self.path);
         let may = fs::metadata(path).is_ok_and(|status| status.permissions().mode() & 0o100 != 0);
-        let mut command = Command::new("sh");
+        let mut command = Command::new("bash");
         command.arg("-c").arg(self.command(at));
         command.stdout(Stdio::null()).stderr(Stdio::null());
         may && command.status().is_ok_and(|status| status.success())
