@@ -1,16 +1,20 @@
-"""What opening, listing and reading 500 files take with this package and with other readers.
+"""What opening, listing and reading files take with this package and with other readers.
 
 ``compare.py DIRECTORY WORK [RUNS]``: packs the directory as SquashFS (zstd, by mksquashfs), as
 DwarFS and as a zip in WORK, unless they are there; then runs each reader in turn, each in a process
 of its own, and prints the least time of each step and the ratio of ours on the SquashFS image to
-it. The files are chosen once at random; what a reader returns is compared with the directory.
-Readers that are not installed (PySquashfsImage, squashfsspec, ratarmountcore) are left out by name.
+it. Steps: open; list all files; read 500 files of each size (up to 4 KiB, up to 128 KiB, larger)
+and 500 of any, in random order; read the latter with four processes, each of which opens the image.
+What a reader returns is compared with the directory. Readers that are not installed
+(PySquashfsImage, squashfsspec, ratarmountcore) are left out by name; with ``SINTER`` (the program),
+its FUSE mounts are read, too. CHOICES of the environment picks readers by parts of their names.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import multiprocessing
 import os
 import random
 import subprocess
@@ -20,13 +24,26 @@ import zipfile
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+#: The largest file of each choice, in bytes.
+SIZES = {"small": 4 << 10, "medium": 128 << 10, "large": 1 << 40}
+
+#: Processes that read at once.
+WORKERS = 4
+
 
 class Reader(NamedTuple):
-    """How an image is opened, its regular files listed, and one read."""
+    """How an image is opened, its regular files listed, and one read, or many by one call."""
 
     open: Callable[[str], object]
     files: Callable[[object], Iterable[tuple[str, int]]]
     read: Callable[[object, str], bytes]
+    many: Callable[[object, list[str]], list[bytes]] | None = None
+
+    def contents(self, image: object, paths: list[str]) -> list[bytes]:
+        """Read files."""
+        if self.many:
+            return self.many(image, paths)
+        return [self.read(image, path) for path in paths]
 
 
 def _regular(mode: int) -> bool:
@@ -49,6 +66,10 @@ def _ours() -> Reader:
         ),
         lambda image, path: image.read_bytes(path),
     )
+
+
+def _ours_many() -> Reader:
+    return _ours()._replace(many=lambda image, paths: image.read_many(paths))
 
 
 def _ours_fsspec() -> Reader:
@@ -134,11 +155,15 @@ def _directory() -> Reader:
 #: A name, the reader, and what it reads.
 READERS = {
     "sinterfs squashfs": (_ours, "squashfs"),
+    "sinterfs squashfs, read_many": (_ours_many, "squashfs"),
     "sinterfs.filesystem squashfs": (_ours_fsspec, "squashfs"),
     "PySquashfsImage": (_pysquashfs, "squashfs"),
     "squashfsspec": (_squashfsspec, "squashfs"),
     "ratarmountcore squashfs": (_ratarmount, "squashfs"),
     "sinterfs dwarfs": (_ours, "dwarfs"),
+    "sinterfs dwarfs, read_many": (_ours_many, "dwarfs"),
+    "FUSE mount of ours, squashfs": (lambda: _directory(), "squashfs mount"),
+    "FUSE mount of ours, dwarfs": (lambda: _directory(), "dwarfs mount"),
     "zipfile": (_zip, "zip"),
     "fsspec zip": (_fsspec_zip, "zip"),
     "ratarmountcore zip": (_ratarmount, "zip"),
@@ -146,34 +171,73 @@ READERS = {
 }
 
 
+def _imported(name: str) -> None:
+    """Import what a reader needs."""
+    READERS[name][0]()
+
+
+def _part(name: str, path: str, files: list[str]) -> list[str]:
+    """Read files in a process of its own; return their digests."""
+    reader = READERS[name][0]()
+    image = reader.open(path)
+    contents = reader.contents(image, files)
+    return [hashlib.sha256(content).hexdigest() for content in contents]
+
+
 def measure(name: str, path: str, wanted: str) -> None:
-    """Print the seconds of each step, and what was read, as JSON."""
+    """Print the seconds of each step, and digests of what was read, as JSON."""
     with open(wanted) as names:
-        chosen = json.load(names)
+        chosen: dict[str, list[str]] = json.load(names)
     reader = READERS[name][0]()
     start = time.perf_counter()
     image = reader.open(path)
     opened = time.perf_counter()
     count = len(list(reader.files(image)))
-    listed = time.perf_counter()
-    contents = [reader.read(image, file) for file in chosen]
-    done = time.perf_counter()
-    digest = hashlib.sha256(b"".join(contents)).hexdigest()
-    steps = {"open": opened - start, "list": listed - opened, "read": done - listed}
-    print(json.dumps({"files": count, "digest": digest, "seconds": steps}))
+    steps = {"open": opened - start, "list": time.perf_counter() - opened}
+    digests = {}
+    for choice, files in chosen.items():
+        start = time.perf_counter()
+        contents = reader.contents(image, files)
+        steps[choice] = time.perf_counter() - start
+        digests[choice] = hashlib.sha256(b"".join(contents)).hexdigest()
+    parts = [(name, path, chosen["any"][worker::WORKERS]) for worker in range(WORKERS)]
+    with multiprocessing.get_context("spawn").Pool(WORKERS) as pool:
+        pool.map(_imported, [name] * 4 * WORKERS, chunksize=1)
+        start = time.perf_counter()
+        read = pool.starmap(_part, parts, chunksize=1)
+        steps["4 workers"] = time.perf_counter() - start
+    by_path = {
+        file: digest
+        for (_, _, files), found in zip(parts, read)
+        for file, digest in zip(files, found)
+    }
+    in_order = "".join(by_path[file] for file in chosen["any"])
+    digests["4 workers"] = hashlib.sha256(in_order.encode()).hexdigest()
+    print(json.dumps({"files": count, "digests": digests, "seconds": steps}))
 
 
-def choose(directory: str, work: str) -> tuple[str, str]:
-    """Choose 500 files; return the name of their list and the digest of their contents."""
+def choose(directory: str, work: str) -> tuple[str, dict[str, str]]:
+    """Choose files; return the name of their list and the digests of their contents."""
     reader = _directory()
-    files = sorted(path for path, _ in reader.files(directory))
-    chosen = random.Random(1).sample(files, min(500, len(files)))
+    files = sorted(reader.files(directory))
+    chosen, least = {}, -1
+    for choice, most in SIZES.items():
+        sized = [path for path, size in files if least < size <= most]
+        chosen[choice] = random.Random(1).sample(sized, min(500, len(sized)))
+        least = most
+    chosen["any"] = random.Random(1).sample([path for path, _ in files], min(500, len(files)))
     wanted = os.path.join(work, "wanted.json")
     with open(wanted, "w") as names:
         json.dump(chosen, names)
-    contents = b"".join(reader.read(directory, path) for path in chosen)
-    print(f"{len(files)} files; {len(chosen)} are read, {len(contents)} bytes")
-    return wanted, hashlib.sha256(contents).hexdigest()
+    digests = {}
+    print(f"{len(files)} files")
+    for choice, paths in chosen.items():
+        contents = [reader.read(directory, path) for path in paths]
+        print(f"{choice}: {len(paths)} files, {sum(map(len, contents))} bytes")
+        digests[choice] = hashlib.sha256(b"".join(contents)).hexdigest()
+    each = "".join(hashlib.sha256(content).hexdigest() for content in contents)
+    digests["4 workers"] = hashlib.sha256(each.encode()).hexdigest()
+    return wanted, digests
 
 
 def pack(directory: str, work: str) -> dict[str, str]:
@@ -182,7 +246,7 @@ def pack(directory: str, work: str) -> dict[str, str]:
 
     made = {kind: os.path.join(work, f"data.{kind}") for kind in ["squashfs", "dwarfs", "zip"]}
     if not os.path.exists(made["squashfs"]):
-        how = ["-comp", "zstd", "-quiet", "-no-progress"]
+        how = ["-comp", "zstd", "-quiet", "-no-progress", *os.environ.get("MKSQUASHFS", "").split()]
         subprocess.run(["mksquashfs", directory, made["squashfs"], *how], check=True)
     if not os.path.exists(made["dwarfs"]):
         sinterfs.build(directory, made["dwarfs"])
@@ -195,28 +259,50 @@ def pack(directory: str, work: str) -> dict[str, str]:
     return made | {"directory": directory}
 
 
+def mounted(made: dict[str, str], work: str) -> dict[str, str]:
+    """Mount the images by FUSE, if there is a program for that."""
+    sinter = os.environ.get("SINTER")
+    if not sinter:
+        return {}
+    points = {}
+    for kind in ["squashfs", "dwarfs"]:
+        point = os.path.join(work, f"{kind}-mount")
+        os.makedirs(point, exist_ok=True)
+        subprocess.run([sinter, "mount", "--fuse", made[kind], point], check=True)
+        points[f"{kind} mount"] = point
+    return points
+
+
 def main() -> None:
     """Measure everything in turn."""
     directory, work, runs = sys.argv[1], sys.argv[2], int((sys.argv[3:] or ["3"])[0])
     best: dict[str, dict[str, float]] = {}
+    os.makedirs(work, exist_ok=True)
     made = pack(directory, work)
-    wanted, digest = choose(directory, work)
-    for name in list(READERS) * runs:
-        path = made[READERS[name][1]]
+    wanted, digests = choose(directory, work)
+    choices = os.environ.get("CHOICES", "").split(",")
+    names = [name for name in READERS if any(choice in name for choice in choices)]
+    for name in names * runs:
+        points = mounted(made, work) if READERS[name][1].endswith("mount") else {}
+        path = (made | points).get(READERS[name][1])
+        if path is None:
+            continue
         command = [sys.executable, __file__, "--measure", name, path, wanted]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
+        for point in points.values():
+            subprocess.run([os.environ["SINTER"], "umount", point], check=True)
         if done.returncode:
             print(f"left out: {name}: {done.stderr.strip().splitlines()[-1]}")
             continue
         told = json.loads(done.stdout)
-        assert told["digest"] == digest, f"{name} read something else"
+        assert told["digests"] == digests, f"{name} read something else"
         seconds = told["seconds"]
         known = best.setdefault(name, seconds)
         best[name] = {step: min(known[step], seconds[step]) for step in seconds}
-    print(f"{'':30}{'open':>18}{'list':>18}{'read 500':>18}   seconds, ours / theirs")
     ours = best["sinterfs squashfs"]
+    print(f"{'':30}{''.join(f'{step:>16}' for step in ours)}   seconds, ours / theirs")
     for name, seconds in best.items():
-        cells = [f"{seconds[step]:9.4f}{ours[step] / seconds[step]:9.2f}" for step in seconds]
+        cells = [f"{seconds[step]:9.4f}{ours[step] / seconds[step]:7.2f}" for step in seconds]
         print(f"{name:30}{''.join(cells)}")
 
 

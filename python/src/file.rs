@@ -109,7 +109,8 @@ impl RawFile {
     }
 }
 
-fn read_steps(
+/// Reads a range in steps, each twice as long as the one before.
+pub fn read_steps(
     image: &sinterfs::Image,
     ino: Ino,
     offset: u64,

@@ -16,6 +16,7 @@ use sinterfs::image::OpenOptions;
 use crate::error::{checked, with_number};
 use crate::file::RawFile;
 use crate::info::dictionary;
+use crate::read_many::{Parts, read_many};
 use crate::shared_image::{ImageSource, SharedImage};
 use crate::source::ObjectSource;
 use crate::stat::{StatTuple, stat_tuple};
@@ -195,6 +196,33 @@ impl RawImage {
             made.set_item(name, PyBytes::new(py, &value))?;
         }
         Ok(made)
+    }
+
+    /// The contents of regular files, read in the order of the image.
+    fn read_many<'py>(
+        &self,
+        py: Python<'py>,
+        paths: Vec<PathBuf>,
+        threads: usize,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let threads = match threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        };
+        let contents = self.with(py, |image| read_many(image, &paths, threads))?;
+        let joined = |parts: Parts| {
+            let len = parts.iter().map(Vec::len).sum();
+            PyBytes::new_with(py, len, |buf| {
+                let mut rest = buf;
+                for part in &parts {
+                    let (front, back) = rest.split_at_mut(part.len());
+                    front.copy_from_slice(part);
+                    rest = back;
+                }
+                Ok(())
+            })
+        };
+        contents.into_iter().map(joined).collect()
     }
 
     /// Opens a regular file.

@@ -21,6 +21,7 @@ mod file;
 mod image;
 mod info;
 mod observed;
+mod read_many;
 mod shared_image;
 mod source;
 mod stat;

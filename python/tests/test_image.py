@@ -31,6 +31,14 @@ def test_paths_and_metadata_are_those_of_the_source(image, tree):
         if stat.S_ISREG(theirs.st_mode):
             assert ours.st_size == theirs.st_size
             assert image.read_bytes(path) == (tree / path).read_bytes()
+    files = [path for path in paths if stat.S_ISREG(os.lstat(tree / path).st_mode)]
+    contents = [(tree / path).read_bytes() for path in files]
+    for threads in [0, 1, 3]:
+        assert image.read_many(files, threads=threads) == contents
+    assert image.read_many(reversed(files)) == contents[::-1]
+    assert image.read_many([]) == []
+    with pytest.raises(FileNotFoundError, match="missing"):
+        image.read_many([files[0], "missing"])
         if stat.S_ISLNK(theirs.st_mode):
             assert image.readlink(path) == os.readlink(tree / path)
     assert image.stat("hello.txt").st_nlink == 2

@@ -183,6 +183,21 @@ class SinterFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
         first, last, _ = slice(start, end).indices(file.size)
         return file.read_at(first, max(0, last - first))
 
+    def cat(
+        self,
+        path: str | list[str],
+        recursive: bool = False,
+        on_error: str = "raise",
+        **kwargs: Any,  # noqa: ANN401
+    ) -> bytes | dict[str, bytes]:
+        """Return the contents of files; many are read together (see ``Image.read_many``)."""
+        paths = self.expand_path(path, recursive=recursive)
+        if len(paths) < 2 or on_error != "raise" or kwargs:
+            one: bytes | dict[str, bytes]
+            one = super().cat(path, recursive=recursive, on_error=on_error, **kwargs)
+            return one
+        return dict(zip(paths, self.image.read_many(paths)))
+
     def _open(
         self,
         path: str,
