@@ -5,8 +5,8 @@
 //!
 //! **Invariant:** concurrent readers of a missing block share one decode, and each waits only for
 //! the bytes it needs. A failure is reported to all waiting readers and is not cached: the next
-//! read tries again, and bytes before damage stay readable. Memory is bounded by the capacity, plus
-//! the blocks that are being decoded.
+//! read tries again, and bytes before damage stay readable. A block that is being read or decoded
+//! is not evicted. Memory is bounded by the capacity, plus the blocks that are being decoded.
 //!
 //! A block in progress can take more memory than a finished one, since some decoders have a window
 //! of their own. Such a block is finished in the background: otherwise blocks in progress would
@@ -15,27 +15,31 @@
 
 mod ahead;
 mod block;
+mod blocks;
+mod entry;
+mod file_readers;
 mod shared_error;
 mod spill;
 
 use std::fmt;
 use std::fs::File;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::thread;
-use std::time::Duration;
 
 use parking_lot::Mutex;
-use quick_cache::sync::{Cache, GuardResult};
-use quick_cache::{OptionsBuilder, Weighter};
-use sinterfs_model::{Error, Result};
+use quick_cache::sync::GuardResult;
+use sinterfs_model::Result;
 
-use ahead::{AheadPolicy, DecodePermits};
-use block::{Access, Block};
+use ahead::AheadPolicy;
+use block::{Access, Block, InUse};
+use blocks::{Blocks, Starting, finish_in_background, spawn};
+use entry::CacheEntry;
 use shared_error::copy;
 use spill::Spill;
 
+pub use ahead::NextBlocks;
 pub use block::Opened;
+pub use file_readers::Need;
 
 /// Keeps decoded blocks up to a number of bytes; threads share it.
 pub struct BlockCache {
@@ -48,30 +52,8 @@ pub struct BlockCache {
     spill: OnceLock<Spill>,
 }
 
-/// The blocks of an image in their order, for decoding ahead.
-pub trait NextBlocks: Send + Sync {
-    /// Returns the key of the next block; the first block follows the last one. `None` for a key of
-    /// no block of this image.
-    fn next(&self, key: u128) -> Option<u128>;
-    /// Opens a block.
-    fn open(&self, key: u128) -> Result<Opened>;
-    /// Returns the length of the longest decoded block in bytes.
-    fn block_size(&self) -> u64;
-}
-
-/// The part of the cache that background threads share.
-struct Blocks {
-    cache: Cache<u128, CacheEntry, ByMemory>,
-    /// Limits the threads that decode in the background at the same time.
-    permits: DecodePermits,
-    /// Background threads that decode or wait for a permit.
-    threads: AtomicUsize,
-    /// Whether a thread is starting a block that no reader has requested.
-    is_starting: AtomicBool,
-}
-
-/// The most background threads; beyond, the reader of a block finishes it.
-const MAX_THREADS: usize = 8;
+/// Bytes of a file for which at least is prepared, where blocks are small.
+const LEAST_WINDOW: u64 = 4 << 20;
 
 /// Returns the prefix of the keys of an image's blocks, unique in this process. The low 96 bits are
 /// zero.
@@ -104,50 +86,12 @@ pub struct CacheStats {
     pub bytes: u64,
 }
 
-/// An opened block with its memory at the last update, or a failure, which is in the cache only
-/// until its waiters have been woken.
-#[derive(Clone)]
-enum CacheEntry {
-    Block { block: Arc<Block>, memory: u64 },
-    Failed(Arc<Error>),
-}
-
-#[derive(Clone)]
-struct ByMemory;
-
-impl Weighter<u128, CacheEntry> for ByMemory {
-    fn weight(&self, _key: &u128, outcome: &CacheEntry) -> u64 {
-        match outcome {
-            // an entry of weight 0 would never be evicted
-            CacheEntry::Block { memory, .. } => (*memory).max(1),
-            CacheEntry::Failed(_) => 0,
-        }
-    }
-}
-
 impl BlockCache {
     /// Makes an empty cache of `capacity` bytes, for blocks of about `block_size` bytes. A block
     /// larger than the capacity is served, but not cached.
     pub fn new(capacity: u64, block_size: u64) -> Self {
-        let blocks = capacity.div_ceil(block_size.max(1)).clamp(1, 1 << 20);
-        // The capacity is divided among the shards, and a block larger than a shard's part would
-        // never be cached: few large blocks get one shard (a hit takes its lock shared).
-        let shards = blocks.div_ceil(64).min(16);
-        let options = OptionsBuilder::new()
-            .shards(shards as usize)
-            .estimated_items_capacity(blocks as usize)
-            .weight_capacity(capacity)
-            .build()
-            .expect("all required options are set");
-        let cache = Cache::with_options(options, ByMemory, Default::default(), Default::default());
-        let blocks = Blocks {
-            cache,
-            permits: DecodePermits::leaving_one_processor(),
-            threads: AtomicUsize::new(0),
-            is_starting: AtomicBool::new(false),
-        };
         Self {
-            blocks: Arc::new(blocks),
+            blocks: Arc::new(Blocks::new(capacity, block_size)),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
             ahead: AheadPolicy::new(),
@@ -170,6 +114,61 @@ impl BlockCache {
         self.ahead.enable();
     }
 
+    /// Takes notice of a read of `len` bytes of a file, before it is done. If the file is read in
+    /// turn, and decoding ahead is enabled, decodes what its reader needs next on other processors:
+    /// of the blocks that `needs` lists for so many bytes of the file from `offset` on, in the
+    /// order in which they are needed. They stay in the cache until they are read.
+    ///
+    /// `file` is unique among the files of all images that share this cache; it begins with the 32
+    /// bits of its image, as the keys of blocks do.
+    pub fn before_read(
+        &self,
+        file: u128,
+        offset: u64,
+        len: u64,
+        needs: impl FnOnce(u64) -> Vec<Need>,
+    ) {
+        let blocks = &self.blocks;
+        if !self.ahead.is_enabled() {
+            return;
+        }
+        let Some(window) = blocks.file_readers.add(file, offset, len) else {
+            return;
+        };
+        let first_block = file >> 96 << 96;
+        if let Some(image) = self.image_of(first_block) {
+            self.prepare(file, &image, window, needs);
+        }
+    }
+
+    fn prepare(
+        &self,
+        file: u128,
+        image: &Arc<dyn NextBlocks>,
+        window: u64,
+        needs: impl FnOnce(u64) -> Vec<Need>,
+    ) {
+        let blocks = &self.blocks;
+        let size = image.block_size().max(1);
+        // as much as the decoders can do, and what the reader is in
+        let most = (blocks.permits.count() as u64).saturating_add(1);
+        let needs = needs(window.min(most.saturating_mul(size.max(LEAST_WINDOW))));
+        let room = usize::try_from(self.capacity() / 2 / size).unwrap_or(usize::MAX);
+        let mut open = blocks
+            .file_readers
+            .plan(file, &needs, room, |key| blocks.cached(key));
+        // the reader itself decodes the block that it is in
+        if open.first() == needs.first() && open.len() > 1 {
+            open.rotate_left(1);
+        }
+        let open: Arc<[Need]> = open.into();
+        let threads = blocks.permits.free().min(open.len());
+        for _ in (0..threads).take_while(|_| blocks.may_spawn()) {
+            let (shared, image, open) = (Arc::clone(blocks), Arc::clone(image), Arc::clone(&open));
+            spawn(blocks, move || shared.prepare(&*image, file, &open));
+        }
+    }
+
     /// Fills the buffer with a block's bytes from `offset` on. Opens the block if it is not cached,
     /// and decodes it as far as needed. Fails with `Corrupt` if the block is shorter.
     ///
@@ -182,8 +181,8 @@ impl BlockCache {
         open: impl FnOnce() -> Result<Opened>,
     ) -> Result<()> {
         let start = self.ahead.start();
-        let (block, opened) = self.block(key, open)?;
-        let read = block.read(offset, buf);
+        let (in_use, opened) = self.block(key, open)?;
+        let read = in_use.read(offset, buf);
         let decoded = matches!(read, Ok(Access::Decoded));
         let count = if opened || decoded {
             &self.misses
@@ -191,18 +190,23 @@ impl BlockCache {
             &self.hits
         };
         count.fetch_add(1, Ordering::Relaxed);
+        // a stored block keeps no failure, and its checksums stay valid
+        if read.is_err() && !in_use.is_stored() {
+            self.blocks.forget(key, &in_use);
+        }
+        if !decoded && !opened {
+            return read.map(drop);
+        }
+        // what is larger than the cache, or took more memory meanwhile, may be evicted from now on
+        let block = in_use.release();
+        self.blocks.update_weight(key, &block);
         if decoded {
-            self.blocks.update_weight(key, &block);
             if block.claim_finish(Block::is_heavy) {
                 finish_in_background(&self.blocks, key, &block);
             }
             if self.ahead.is_due(start) {
                 self.decode_next(key, &block);
             }
-        }
-        // a stored block keeps no failure, and its checksums stay valid
-        if read.is_err() && !block.is_stored() {
-            self.blocks.forget(key, &block);
         }
         read.map(drop)
     }
@@ -215,6 +219,10 @@ impl BlockCache {
         let (block, opened) = self.block(key, open)?;
         let count = if opened { &self.misses } else { &self.hits };
         count.fetch_add(1, Ordering::Relaxed);
+        let block = block.release();
+        if opened {
+            self.blocks.update_weight(key, &block);
+        }
         Ok(HeldBlock(block))
     }
 
@@ -265,15 +273,13 @@ impl BlockCache {
 
     /// Returns the block of a key, and whether it had to be opened. A thread that needs a block
     /// that another one is opening waits for that one's result or error.
-    fn block(
-        &self,
-        key: u128,
-        open: impl FnOnce() -> Result<Opened>,
-    ) -> Result<(Arc<Block>, bool)> {
+    fn block(&self, key: u128, open: impl FnOnce() -> Result<Opened>) -> Result<(InUse, bool)> {
         let cache = &self.blocks.cache;
         let guard = match cache.get_value_or_guard(&key, None) {
             GuardResult::Guard(guard) => guard,
-            GuardResult::Value(CacheEntry::Block { block, .. }) => return Ok((block, false)),
+            GuardResult::Value(CacheEntry::Block { block, .. }) => {
+                return Ok((InUse::new(block), false));
+            }
             GuardResult::Value(CacheEntry::Failed(error)) => return Err(copy(&error)),
             GuardResult::Timeout => unreachable!("no timeout was given"),
         };
@@ -284,13 +290,13 @@ impl BlockCache {
         };
         match opened {
             Ok(content) => {
-                let block = Arc::new(Block::new(content));
+                let in_use = InUse::new(Arc::new(Block::new(content)));
                 // not inserted after a concurrent `clear` or `remove`, but served
-                let _ = block.with_memory(|memory| {
-                    let block = Arc::clone(&block);
+                let _ = in_use.with_memory(|memory| {
+                    let block = Arc::clone(&in_use);
                     guard.insert(CacheEntry::Block { block, memory })
                 });
-                Ok((block, true))
+                Ok((in_use, true))
             }
             Err(error) => {
                 self.misses.fetch_add(1, Ordering::Relaxed);
@@ -328,126 +334,9 @@ impl BlockCache {
 
     /// Evicts all blocks.
     pub fn clear(&self) {
+        self.blocks.file_readers.clear();
         self.blocks.cache.clear();
     }
-}
-
-impl Blocks {
-    /// Updates the memory of a block that the cache counts.
-    fn update_weight(&self, key: u128, block: &Arc<Block>) {
-        block.with_memory(|memory| {
-            let block = Arc::clone(block);
-            // not replaced if it was evicted meanwhile: its last reader drops it then
-            let _ = self
-                .cache
-                .replace(key, CacheEntry::Block { block, memory }, true);
-        });
-    }
-
-    /// Returns whether another background thread may be started.
-    fn may_spawn(&self) -> bool {
-        self.threads.load(Ordering::Relaxed) < MAX_THREADS
-    }
-
-    /// Returns whether a block of `len` bytes can be decoded to its end without evicting another.
-    fn can_hold(&self, len: u64) -> bool {
-        // a block whose decoder has a window takes the most memory right before it is finished
-        let most = self.cache.weight().saturating_add(len.saturating_mul(2));
-        most <= self.cache.capacity()
-    }
-
-    /// Decodes the first following block that is not cached.
-    fn start_next(&self, image: &dyn NextBlocks, key: u128) {
-        let mut next = image.next(key);
-        while let Some(found) = next.filter(|found| *found != key) {
-            if self.cache.peek(&found).is_none() {
-                return self.decode(image, found);
-            }
-            next = image.next(found);
-        }
-    }
-
-    fn decode(&self, image: &dyn NextBlocks, key: u128) {
-        let now = Some(Duration::ZERO);
-        let GuardResult::Guard(guard) = self.cache.get_value_or_guard(&key, now) else {
-            // a reader opens it already
-            return;
-        };
-        // a reader that needs the block gets the error
-        let Ok(opened) = image.open(key) else {
-            return;
-        };
-        let block = Arc::new(Block::new(opened));
-        block.claim_finish(|_| true);
-        let _ = block.with_memory(|memory| {
-            let block = Arc::clone(&block);
-            guard.insert(CacheEntry::Block { block, memory })
-        });
-        finish(self, key, &block);
-    }
-
-    fn forget(&self, key: u128, block: &Arc<Block>) {
-        self.cache.remove_if(&key, |outcome| match outcome {
-            CacheEntry::Block { block: kept, .. } => Arc::ptr_eq(kept, block),
-            CacheEntry::Failed(_) => false,
-        });
-    }
-}
-
-/// Finishes a block on a background thread, unless it is evicted before; on this thread if there
-/// are too many, so that a busy mount does not accumulate them.
-fn finish_in_background(blocks: &Arc<Blocks>, key: u128, block: &Arc<Block>) {
-    if !blocks.may_spawn() {
-        return finish(blocks, key, block);
-    }
-    let (shared, block) = (Arc::clone(blocks), Arc::downgrade(block));
-    spawn(blocks, move || {
-        if let Some(block) = block.upgrade() {
-            finish(&shared, key, &block);
-        }
-    });
-}
-
-/// Runs work on a background thread that waits for a permit. If no thread can be started, the work
-/// is not done: readers decode what they need.
-fn spawn(blocks: &Arc<Blocks>, work: impl FnOnce() + Send + 'static) {
-    let counted = CountedThread::new(blocks);
-    // if the thread cannot be started, dropping the closure takes back the count
-    let _ = thread::Builder::new()
-        .name("decode".into())
-        .spawn(move || counted.0.permits.run(work));
-}
-
-/// The start of a block that no reader has requested; dropping it allows the next one.
-struct Starting(Arc<Blocks>);
-
-impl Drop for Starting {
-    fn drop(&mut self) {
-        self.0.is_starting.store(false, Ordering::Relaxed);
-    }
-}
-
-/// A background thread, counted until it ends, even by a panic.
-struct CountedThread(Arc<Blocks>);
-
-impl CountedThread {
-    fn new(blocks: &Arc<Blocks>) -> Self {
-        blocks.threads.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(blocks))
-    }
-}
-
-impl Drop for CountedThread {
-    fn drop(&mut self) {
-        self.0.threads.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Decodes a block to its end while anything else refers to it.
-fn finish(blocks: &Blocks, key: u128, block: &Arc<Block>) {
-    // a reader of the bytes behind a failure finds it again
-    while Arc::strong_count(block) > 1 && matches!(block.advance(), Ok(true)) {}
-    blocks.update_weight(key, block);
 }
 
 impl fmt::Debug for BlockCache {

@@ -8,12 +8,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use sinterfs_model::Result;
+
+use super::block::Opened;
 
 /// Recent waits of this sum start decoding ahead.
 const THRESHOLD: Duration = Duration::from_millis(100);
 
 /// The age at which a wait counts half.
 const HALF_LIFE: Duration = Duration::from_secs(1);
+
+/// The blocks of an image in their order, for decoding ahead.
+pub trait NextBlocks: Send + Sync {
+    /// Returns the key of the next block; the first block follows the last one. `None` for a key of
+    /// no block of this image.
+    fn next(&self, key: u128) -> Option<u128>;
+    /// Opens a block.
+    fn open(&self, key: u128) -> Result<Opened>;
+    /// Returns the length of the longest decoded block in bytes.
+    fn block_size(&self) -> u64;
+}
 
 /// Decides whether to decode ahead.
 pub(super) struct AheadPolicy {
@@ -40,10 +54,13 @@ impl AheadPolicy {
         self.is_enabled.store(true, Ordering::Relaxed);
     }
 
+    pub(super) fn is_enabled(&self) -> bool {
+        self.is_enabled.load(Ordering::Relaxed)
+    }
+
     /// Starts to measure a wait, if decoding ahead is enabled.
     pub(super) fn start(&self) -> Option<Instant> {
-        let is_enabled = self.is_enabled.load(Ordering::Relaxed);
-        is_enabled.then(Instant::now)
+        self.is_enabled().then(Instant::now)
     }
 
     /// Ends a wait; returns whether readers waited long enough.
@@ -64,6 +81,7 @@ impl Waited {
 
 /// Permits to decode in the background.
 pub(super) struct DecodePermits {
+    count: usize,
     free: Mutex<usize>,
     freed: Condvar,
 }
@@ -72,10 +90,22 @@ impl DecodePermits {
     /// Makes one permit less than there are processors: one is left to readers.
     pub(super) fn leaving_one_processor() -> Self {
         let all = std::thread::available_parallelism().map_or(1, usize::from);
+        let count = all.saturating_sub(1).max(1);
         Self {
-            free: Mutex::new(all.saturating_sub(1).max(1)),
+            count,
+            free: Mutex::new(count),
             freed: Condvar::new(),
         }
+    }
+
+    /// Returns how many there are, free or not.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Returns how many are free.
+    pub(super) fn free(&self) -> usize {
+        *self.free.lock()
     }
 
     /// Waits for a permit and runs the work with it.

@@ -8,7 +8,9 @@
 //! no others.
 
 use std::fmt;
-use std::sync::OnceLock;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, MutexGuard};
 use sinterfs_model::{Error, Result};
@@ -42,6 +44,39 @@ pub(super) struct Block {
     /// For each thread that waits for `work`, the end of the bytes that it needs.
     waiting: Mutex<Vec<u64>>,
     weighing: Mutex<()>,
+    /// How many read it, decode it or will need it soon.
+    users: AtomicUsize,
+    /// The bytes that are decoded, for those who must not wait.
+    ready: AtomicU64,
+}
+
+/// A block that stays in the cache until this is dropped.
+pub(super) struct InUse(Arc<Block>);
+
+impl InUse {
+    pub(super) fn new(block: Arc<Block>) -> Self {
+        block.users.fetch_add(1, Ordering::Relaxed);
+        Self(block)
+    }
+
+    /// Allows the cache to evict it.
+    pub(super) fn release(self) -> Arc<Block> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Deref for InUse {
+    type Target = Arc<Block>;
+
+    fn deref(&self) -> &Arc<Block> {
+        &self.0
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        self.0.users.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The decoding that is not done yet.
@@ -63,10 +98,11 @@ pub(super) enum Access {
 impl Block {
     pub(super) fn new(opened: Opened) -> Self {
         let (decoded, work) = (OnceLock::new(), Mutex::new(Work::none()));
-        let mut stored_memory = 0;
+        let (mut stored_memory, mut ready) = (0, 0);
         let (len, stored) = match opened {
             Opened::Decoded(bytes) => {
                 let len = bytes.len() as u64;
+                ready = len;
                 // cannot be set yet
                 let _ = decoded.set(bytes);
                 (len, None)
@@ -90,7 +126,19 @@ impl Block {
             work,
             waiting: Mutex::default(),
             weighing: Mutex::new(()),
+            users: AtomicUsize::new(0),
+            ready: AtomicU64::new(ready),
         }
+    }
+
+    /// Returns whether the bytes before `end` are decoded, or need not be.
+    pub(super) fn has(&self, end: u64) -> bool {
+        self.is_stored() || self.ready.load(Ordering::Relaxed) >= end
+    }
+
+    /// Returns whether the block is to stay in the cache.
+    pub(super) fn is_in_use(&self) -> bool {
+        self.users.load(Ordering::Relaxed) > 0
     }
 
     /// Calls a function with the memory that the block takes, in bytes. Calls exclude each other,
@@ -184,6 +232,19 @@ impl Block {
         decoder.memory() > decoder.len()
     }
 
+    /// Decodes up to `end` while anybody else refers to the block, unless that fails: readers find
+    /// the failure again.
+    pub(super) fn decode_to(self: &Arc<Self>, end: u64) {
+        let mut work = self.work.lock();
+        while let Some(decoder) = &work.decoder {
+            let is_done = decoder.decoded().len() as u64 >= end;
+            if is_done || Arc::strong_count(self) == 1 || self.step(&mut work).is_err() {
+                return;
+            }
+            self.serve_waiting(&mut work);
+        }
+    }
+
     /// Decodes one step; returns whether more is left to decode.
     pub(super) fn advance(&self) -> Result<bool> {
         let mut work = self.work.lock();
@@ -203,6 +264,8 @@ impl Block {
             return Ok(());
         };
         let done = decoder.advance();
+        let ready = decoder.decoded().len() as u64;
+        self.ready.store(ready, Ordering::Relaxed);
         if done.is_ok() && decoder.is_finished() {
             // exactly one step finishes the block
             let _ = self.decoded.set(decoder.into_decoded());

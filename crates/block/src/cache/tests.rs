@@ -4,9 +4,10 @@
 
 use std::sync::Barrier;
 use std::sync::atomic::AtomicUsize;
+use std::thread;
 use std::time::Duration;
 
-use sinterfs_model::Kind;
+use sinterfs_model::{Error, Kind};
 
 use super::*;
 use crate::codec::{Decoder, Encoding};
@@ -362,6 +363,43 @@ fn a_block_in_progress_can_be_evicted() {
 }
 
 #[test]
+fn a_block_in_use_is_not_evicted() {
+    let raw = sample(1 << 20);
+    let cache = BlockCache::new(3 << 20, 1 << 20);
+    let fill = || {
+        for key in 10..40 {
+            read(&cache, key, 1, whole(vec![0; 1 << 20])).unwrap();
+        }
+    };
+    fill();
+    // as a thread that decodes it does
+    let (in_use, _) = cache.block(1, encoded("zstd:level=1", &raw)).unwrap();
+    in_use.read(0, &mut [0; 1000]).unwrap();
+    cache.blocks.update_weight(1, &in_use);
+    fill();
+    assert!(cache.holds(1));
+    assert!(cache.stats().bytes <= 3 << 20, "{cache:?}");
+    cache.set_capacity(1000);
+    assert!(cache.holds(1));
+    drop(in_use);
+    cache.set_capacity(1000);
+    assert!(!cache.holds(1) && cache.stats().bytes == 0);
+}
+
+#[test]
+fn a_block_larger_than_the_cache_leaves_it_after_its_use() {
+    let raw = sample(2 << 20);
+    let cache = BlockCache::new(1 << 20, 1 << 20);
+    let open = encoded("zstd:level=1", &raw);
+    let mut buf = [0; 10];
+    for offset in [0, (2 << 20) - 10] {
+        cache.read(1, offset, &mut buf, &open).unwrap();
+        assert!(buf == raw[offset as usize..][..10]);
+    }
+    assert!(cache.stats().bytes <= 1 << 20, "{cache:?}");
+}
+
+#[test]
 fn stored_blocks_take_no_memory() {
     let raw = sample(1 << 20);
     let source: Arc<dyn ReadAt> = Arc::new(MemorySource(raw.clone()));
@@ -552,5 +590,56 @@ fn nothing_is_decoded_ahead_without_room_or_wish() {
         thread::sleep(Duration::from_millis(100));
         assert!(cache.stats().bytes < 2 << 20, "{cache:?}");
         assert!(!cache.holds(1));
+    }
+}
+
+/// Reads a file that consists of blocks 0, 1 and 3 of an image in turn, up to some offset.
+fn read_in_turn(cache: &BlockCache, image: &Four, offsets: std::ops::Range<u64>) {
+    const UNIT: u64 = 128 << 10;
+    let len = image.block_size();
+    for offset in offsets.step_by(UNIT as usize) {
+        let needs = |window: u64| {
+            let ends = [0, 1, 3].map(|key| Need { key, end: len });
+            let (first, last) = (offset / len, (offset + window - 1) / len);
+            let blocks = (first..=last.min(2)).map(|at| ends[at as usize]);
+            blocks.collect()
+        };
+        cache.before_read(77, offset, UNIT, needs);
+        let key = [0, 1, 3][(offset / len) as usize];
+        let (start, mut buf) = (offset % len, vec![0; UNIT as usize]);
+        let open = || image.open(key);
+        cache.read(key, start, &mut buf, open).unwrap();
+        assert!(buf == image.raw[start as usize..][..UNIT as usize]);
+    }
+}
+
+#[test]
+fn what_is_read_in_turn_is_decoded_ahead_and_kept_however_small_the_cache_is() {
+    for encoding in STREAMS {
+        let raw = sample(2 << 20);
+        let image = Arc::new(Four { raw, encoding });
+        let cache = BlockCache::new(9 << 20, 2 << 20);
+        cache.decode_ahead(Some(Arc::downgrade(&image) as Weak<dyn NextBlocks>));
+        // full of what others read
+        let fill = || {
+            for key in 10..30 {
+                read(&cache, key, 1, whole(vec![0; 2 << 20])).unwrap();
+            }
+        };
+        fill();
+        read_in_turn(&cache, &image, 0..1 << 20);
+        let is_decoded = || {
+            cache
+                .blocks
+                .cached(1)
+                .is_some_and(|block| block.has(2 << 20))
+        };
+        assert!(soon(is_decoded), "{encoding}: {cache:?}");
+        fill();
+        assert!(is_decoded(), "{encoding}: evicted before it was read");
+        read_in_turn(&cache, &image, 1 << 20..6 << 20);
+        cache.clear();
+        fill();
+        assert!(cache.stats().bytes <= 9 << 20, "{cache:?}");
     }
 }

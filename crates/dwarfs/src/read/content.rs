@@ -8,14 +8,20 @@
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 
-use sinterfs_block::cache::{NextBlocks, Opened};
-use sinterfs_model::{Error, Extent, ExtentSource, Result};
+use sinterfs_block::cache::{Need, NextBlocks, Opened};
+use sinterfs_model::{Error, Extent, ExtentSource, Ino, Result};
 
 use super::chunk::Chunk;
 use super::open::Dwarfs;
 use super::section::{SectionHeader, SectionRange};
 use super::validate::STEP;
 use crate::layout::SectionType;
+
+/// The most chunks of a file that are looked at for what its reader needs next.
+const MOST_CHUNKS: usize = 4096;
+
+/// The most blocks that are prepared for one reader.
+const MOST_NEEDS: usize = 8;
 
 /// The chunk list of a file.
 #[derive(Debug, Clone, Copy)]
@@ -167,6 +173,41 @@ impl Dwarfs {
             done = done.saturating_add(len);
         }
         Ok(done)
+    }
+
+    /// Reads as `read_chunks` does, for somebody who may read more of the file: see
+    /// `BlockCache::before_read`.
+    pub(crate) fn read_file(&self, ino: Ino, position: u64, buf: &mut [u8]) -> Result<usize> {
+        let (chunks, len) = (self.chunks_of(ino.0), buf.len() as u64);
+        let file = self.cache_key | u128::from(ino.0);
+        let needs = |window| self.needs(&chunks, position, window);
+        self.cache.before_read(file, position, len, needs);
+        self.read_chunks(&chunks, position, buf)
+    }
+
+    /// Lists the parts of blocks that the bytes of a file from a position on are in.
+    fn needs(&self, chunks: &ChunkList, position: u64, window: u64) -> Vec<Need> {
+        let end = position.saturating_add(window);
+        let mut needs: Vec<Need> = Vec::new();
+        for (start, chunk) in self.chunks_from(chunks, position).take(MOST_CHUNKS) {
+            if start >= end {
+                break;
+            }
+            let Chunk::Data { block, offset, .. } = chunk else {
+                continue;
+            };
+            let key = self.cache_key | u128::from(block);
+            let len = chunk.len().min(end.saturating_sub(start));
+            let end = offset.saturating_add(len);
+            if let Some(need) = needs.iter_mut().find(|need| need.key == key) {
+                need.end = need.end.max(end);
+            } else if needs.len() < MOST_NEEDS {
+                needs.push(Need { key, end });
+            } else {
+                break;
+            }
+        }
+        needs
     }
 
     fn copy_from_block(&self, block: u32, offset: u64, target: &mut [u8]) -> Result<()> {

@@ -230,7 +230,7 @@ impl Image for Dwarfs {
 
     fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
         self.expect(ino, FileType::File, "file")?;
-        self.read_chunks(&self.chunks_of(ino.0), offset, buf)
+        self.read_file(ino, offset, buf)
     }
 
     fn release(&self, block: u64) {

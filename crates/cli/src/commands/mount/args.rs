@@ -129,8 +129,9 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) idle_unmount: Option<u64>,
 
-    /// Do not decode ahead. By default, when readers often wait for decoders, idle processors
-    /// decode the rest of the blocks being read, as far as it fits in the cache.
+    /// Do not decode ahead. By default, idle processors decode the next blocks of a file that is
+    /// read in turn and, when readers often wait for decoders, the rest of the blocks being read,
+    /// as far as it fits in the cache.
     #[arg(long)]
     pub(super) no_ahead: bool,
 
