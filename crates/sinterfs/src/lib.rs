@@ -14,6 +14,8 @@ mod recorded_purpose;
 mod registry;
 #[cfg(all(feature = "remote", feature = "write"))]
 mod splice;
+#[cfg(all(test, feature = "write"))]
+mod tests;
 mod trust;
 #[cfg(feature = "write")]
 mod write;

@@ -7,6 +7,7 @@
 
 #![allow(clippy::unwrap_used, reason = "all of this is test code")]
 
+mod faults;
 pub mod http_server;
 mod image;
 #[cfg(target_os = "linux")]
@@ -15,6 +16,7 @@ mod random;
 mod sample;
 mod shared;
 
+pub use faults::{Fault, at_every_call};
 pub use image::{Builder, CacheModel, Id, MemImage, Piece};
 pub use random::Random;
 pub use sample::{meta, noise, sample};

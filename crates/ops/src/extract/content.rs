@@ -129,30 +129,30 @@ impl<'a> Files<'a> {
         buf: &mut Vec<u8>,
     ) -> Result<()> {
         let (work, name) = (self.work, self.work.plan.name(item.spot));
-        let inode = item.inode(work.image)?;
-        let done = begin_part(work, parted, item).and_then(|new| match new {
-            Some(new) => {
-                for range in ranges {
-                    write_range(work, &new, &inode, range.clone(), buf)?;
-                }
-                Ok(Some(new))
+        // whatever fails, the part counts as done, and the file is closed
+        let done = item.inode(work.image).and_then(|inode| {
+            let Some(new) = begin_part(work, parted, item)? else {
+                return Ok(None);
+            };
+            for range in ranges {
+                write_range(work, &new, &inode, range.clone(), buf)?;
             }
-            None => Ok(None),
+            Ok(Some((new, inode)))
         });
 
         let mut parted = lock(parted);
         parted.left -= 1;
-        let dir = work.target.dir(work.plan, item.spot.dir)?;
         let last = parted.left == 0;
+        let dir = || work.target.dir(work.plan, item.spot.dir);
         let done = match done {
-            Ok(Some(new)) if last && matches!(parted.state, PartState::Open(_)) => {
-                finish(work, &dir, item, &new, &inode, None)
+            Ok(Some((new, inode))) if last && matches!(parted.state, PartState::Open(_)) => {
+                dir().and_then(|dir| finish(work, &dir, item, &new, &inode, None))
             }
             other => other.map(drop),
         };
         if done.is_err() {
             match std::mem::replace(&mut parted.state, PartState::Closed) {
-                PartState::Open(ticket) => work.target.discard(&dir, name, &ticket)?,
+                PartState::Open(ticket) => work.target.discard(&*dir()?, name, &ticket)?,
                 PartState::Unmade => {}
                 // the first failure was reported; the rest of the file fails with it
                 PartState::Closed => return Ok(()),

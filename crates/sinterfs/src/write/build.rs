@@ -41,7 +41,7 @@ pub fn reports_digest(request: &BuildRequest) -> bool {
 }
 
 /// Opens everything that a build reads.
-fn prepare(request: &BuildRequest, observer: &dyn Observer) -> Result<Prepared> {
+pub(crate) fn prepare(request: &BuildRequest, observer: &dyn Observer) -> Result<Prepared> {
     if request.one_file_system {
         filters::require_directory(&request.input)?;
     }

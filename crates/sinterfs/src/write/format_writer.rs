@@ -42,6 +42,12 @@ pub trait FormatWriter: Sync {
             "images of this format hold no signatures",
         ))
     }
+
+    /// Returns the format as the pipeline writes it, for tests that put sinks of their own below.
+    #[cfg(test)]
+    fn pipeline(&self) -> Option<&dyn PipelineFormat> {
+        None
+    }
 }
 
 impl<F: PipelineFormat> FormatWriter for F {
@@ -65,5 +71,10 @@ impl<F: PipelineFormat> FormatWriter for F {
 
     fn sign(&self, source: &Arc<dyn ReadAt>, text: &str, out: &mut dyn Write) -> Result<()> {
         PipelineFormat::sign(self, source, text, out)
+    }
+
+    #[cfg(test)]
+    fn pipeline(&self) -> Option<&dyn PipelineFormat> {
+        Some(self)
     }
 }

@@ -5,10 +5,11 @@
 
 use std::path::Path;
 
+use sinterfs_block::Sink;
 use sinterfs_model::{Error, Loss, Observer, Result, Setting};
 use sinterfs_pipeline::{HotList, Priorities, Scratch};
 
-use crate::write::create::Blob;
+use crate::write::create::{Blob, CreateOptions};
 use crate::write::job::{BuildJob, Prepared};
 use crate::write::output::{Output, is_same_file};
 use crate::write::pipeline_format::PipelineFormat;
@@ -35,19 +36,21 @@ pub(crate) fn pack(
 }
 
 /// A build whose input is open.
-struct Work<'a> {
-    name: &'static str,
-    format: &'a dyn PipelineFormat,
-    request: &'a BuildRequest,
-    prepared: &'a Prepared,
+pub(crate) struct Work<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) format: &'a dyn PipelineFormat,
+    pub(crate) request: &'a BuildRequest,
+    pub(crate) prepared: &'a Prepared,
 }
+
+/// The options of a build, for the image and for the pipeline.
+pub(crate) type Resolved = (CreateOptions, sinterfs_pipeline::Options);
 
 impl Work<'_> {
     fn run(&self, observer: &dyn Observer) -> Result<BuildReport> {
         let (request, input) = (self.request, &self.prepared.input);
-        let create = create_options(request, self.name, self.format, self.prepared)?;
-        let options = self.pipeline_options()?;
-        let scratch = Scratch::new(options.scratch.clone());
+        let resolved = self.resolve()?;
+        let scratch = Scratch::new(resolved.1.scratch.clone());
         input.spill(&scratch)?;
         let patches = self.format.patches();
         let output = Output::open(&request.destination, patches.then_some(&scratch))?;
@@ -60,15 +63,7 @@ impl Work<'_> {
         }
         let (blob, blob_output) = blob(request)?.unzip();
         let sink = Box::new(output.writer());
-        let writer = match &self.prepared.base {
-            Some(base) => base.create(sink, &create, observer)?,
-            None => self.format.create(sink, blob, &create)?,
-        };
-        let packed = input.read(observer, |source, observer| {
-            sinterfs_pipeline::build(source, writer, &options, observer)
-        });
-        let pipeline = packed.map_err(|error| interrupted(error, observer))?;
-        let report = self.report(pipeline);
+        let report = self.report(self.write(sink, blob, &resolved, observer)?);
         if request.strict {
             demand_all(&report)?;
         }
@@ -76,6 +71,30 @@ impl Work<'_> {
         blob_output.map_or(Ok(()), Output::commit)?;
         output.commit()?;
         Ok(report)
+    }
+
+    /// Resolves all options, before anything is written.
+    pub(crate) fn resolve(&self) -> Result<Resolved> {
+        let create = create_options(self.request, self.name, self.format, self.prepared)?;
+        Ok((create, self.pipeline_options()?))
+    }
+
+    /// Writes the image, and what goes to a device of its own, to their sinks.
+    pub(crate) fn write(
+        &self,
+        sink: Box<dyn Sink>,
+        blob: Option<Blob>,
+        (create, options): &Resolved,
+        observer: &dyn Observer,
+    ) -> Result<PipelineReport> {
+        let writer = match &self.prepared.base {
+            Some(base) => base.create(sink, create, observer)?,
+            None => self.format.create(sink, blob, create)?,
+        };
+        let packed = self.prepared.input.read(observer, |source, observer| {
+            sinterfs_pipeline::build(source, writer, options, observer)
+        });
+        packed.map_err(|error| interrupted(error, observer))
     }
 
     fn pipeline_options(&self) -> Result<sinterfs_pipeline::Options> {
