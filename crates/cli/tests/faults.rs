@@ -7,6 +7,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+#[path = "faults/power_cuts.rs"]
+mod power_cuts;
+#[path = "faults/recorded.rs"]
+mod recorded;
 mod support;
 
 use std::collections::BTreeMap;

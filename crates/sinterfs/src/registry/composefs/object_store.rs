@@ -5,7 +5,9 @@
 //! **Invariant:** a named object is complete and durable, and is never rewritten: an object is
 //! synced before it gets its name, and whatever ends the process, no part of one is left
 //! (`O_TMPFILE`; where the file system has no unnamed files, hidden ones, which are removed on
-//! failure). Several processes may fill one store concurrently.
+//! failure). After [`ObjectStore::sync`] the names are durable, too: those of this process, those
+//! that it found (who gave them may have been stopped before), and that of the store. Several
+//! processes may fill one store concurrently.
 
 use std::fs::File;
 use std::io;
@@ -16,6 +18,8 @@ use sinterfs_block::verity::VerityDigest;
 use sinterfs_erofs::composefs::object_path;
 use sinterfs_model::{Error, Result};
 use sinterfs_platform::files;
+
+use crate::write::hidden_file::parent;
 
 /// The most objects that wait for their names: syncing them one after the other costs little more
 /// than syncing one.
@@ -33,8 +37,10 @@ pub(crate) struct ObjectStore {
     root: PathBuf,
     /// The directories that are there, by the first byte of digests.
     made: Vec<AtomicBool>,
-    /// Those that got new names.
-    changed: Vec<AtomicBool>,
+    /// Those with names that the image needs.
+    used: Vec<AtomicBool>,
+    /// The directories with the name of the store, and with those of missing ones above it.
+    above: Vec<PathBuf>,
     /// Makes names of hidden files distinct.
     counter: AtomicU64,
     objects: AtomicU64,
@@ -44,13 +50,18 @@ pub(crate) struct ObjectStore {
 impl ObjectStore {
     /// Opens a store, or makes an empty one.
     pub(crate) fn open(root: &Path) -> Result<Self> {
+        // who made the store may have been stopped before its name was durable
+        let missing = root.ancestors().skip(1).take_while(|path| !path.exists());
+        let named = std::iter::once(root).chain(missing);
+        let above = named.map(|path| parent(path).to_owned()).collect();
         std::fs::create_dir_all(root)
             .map_err(|error| Error::io("cannot make the object store", error).path(root))?;
         let flags = || (0..=u8::MAX).map(|_| AtomicBool::new(false)).collect();
         Ok(Self {
             root: root.to_owned(),
             made: flags(),
-            changed: flags(),
+            used: flags(),
+            above,
             counter: AtomicU64::new(0),
             objects: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
@@ -61,7 +72,10 @@ impl ObjectStore {
     pub(crate) fn has(&self, digest: &VerityDigest, len: u64) -> Result<bool> {
         let path = self.root.join(object_path(digest));
         match std::fs::symlink_metadata(&path) {
-            Ok(found) if found.is_file() && found.len() == len => Ok(true),
+            Ok(found) if found.is_file() && found.len() == len => {
+                self.mark_used(directory_number(digest));
+                Ok(true)
+            }
             Ok(_) => {
                 Err(Error::corrupt(format!("the object is not a file of {len} bytes")).path(path))
             }
@@ -94,8 +108,9 @@ impl ObjectStore {
     /// Returns a synced object its name; one that is there already stays.
     fn name(&self, mut object: NewObject, digest: &VerityDigest, len: u64) -> Result<()> {
         let path = self.root.join(object_path(digest));
-        let number = usize::from(digest.first().copied().unwrap_or(0));
+        let number = directory_number(digest);
         self.make_directory(number, &path)?;
+        self.mark_used(number);
         let named = match object.hidden.take() {
             None => files::name(&object.file, &path),
             Some(hidden) => {
@@ -109,9 +124,6 @@ impl ObjectStore {
         };
         match named {
             Ok(()) => {
-                if let Some(changed) = self.changed.get(number) {
-                    changed.store(true, Ordering::Relaxed);
-                }
                 self.objects.fetch_add(1, Ordering::Relaxed);
                 self.bytes.fetch_add(len, Ordering::Relaxed);
                 Ok(())
@@ -140,18 +152,32 @@ impl ObjectStore {
         }
     }
 
-    /// Makes all new names durable; returns the number of objects and their bytes.
+    fn mark_used(&self, number: usize) {
+        if let Some(used) = self.used.get(number) {
+            used.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes all names durable; returns the number of new objects and their bytes.
     pub(crate) fn sync(&self) -> Result<(u64, u64)> {
-        let numbers = (0..=u8::MAX).zip(&self.changed);
-        for (number, _) in numbers.filter(|(_, changed)| changed.load(Ordering::Relaxed)) {
+        let numbers = (0..=u8::MAX).zip(&self.used);
+        for (number, _) in numbers.filter(|(_, used)| used.load(Ordering::Relaxed)) {
             sync_directory(&self.root.join(format!("{number:02x}")))?;
         }
         sync_directory(&self.root)?;
+        for directory in &self.above {
+            sync_directory(directory)?;
+        }
         Ok((
             self.objects.load(Ordering::Relaxed),
             self.bytes.load(Ordering::Relaxed),
         ))
     }
+}
+
+/// Returns the number of the directory of an object.
+fn directory_number(digest: &VerityDigest) -> usize {
+    usize::from(digest.first().copied().unwrap_or(0))
 }
 
 fn sync_directory(path: &Path) -> Result<()> {
