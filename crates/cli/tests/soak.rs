@@ -1,11 +1,11 @@
 //! A mount under mixed load for a while: every byte is compared with the source, and memory stays
 //! bounded.
 //!
-//! Eight threads read whole files, pieces anywhere, names and attributes; `SINTER_SOAK=SECONDS`
-//! sets for how long (5 by default, for each of four mounts). The cache is far smaller than the
-//! content.
+//! Eight threads (`SINTER_SOAK_READERS`) read files, pieces anywhere, names and attributes, for
+//! 5 seconds (`SINTER_SOAK`) on each of four mounts. The cache is far smaller than the content.
 
 #![allow(clippy::disallowed_methods, reason = "a test fails without threads")]
+#![allow(clippy::print_stdout, reason = "figures, for whoever runs it for long")]
 
 mod support;
 
@@ -19,7 +19,6 @@ use std::time::{Duration, Instant};
 use sinterfs_testkit::noise;
 use support::{kernel_serves, run, scratch};
 
-const READERS: u64 = 8;
 const FILES: usize = 400;
 
 /// Bytes that decoded blocks may take.
@@ -177,8 +176,9 @@ fn eight_readers_get_what_is_there_and_memory_stays_bounded() {
     if !support::is_root() || !kernel_serves() {
         return;
     }
-    let seconds = std::env::var("SINTER_SOAK").ok();
-    let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(5);
+    let setting = |name: &str| std::env::var(name).ok()?.parse().ok();
+    let seconds = setting("SINTER_SOAK").unwrap_or(5);
+    let readers: u64 = setting("SINTER_SOAK_READERS").unwrap_or(8);
     let work = scratch();
     let at = |name: &str| work.path().join(name);
     let (source, image) = (at("tree"), at("image"));
@@ -194,7 +194,7 @@ fn eight_readers_get_what_is_there_and_memory_stays_bounded() {
         let begin = Instant::now();
         let bytes = AtomicU64::new(0);
         std::thread::scope(|scope| {
-            for reader in 1..=READERS {
+            for reader in 1..=readers {
                 let (bytes, source, mounted) = (&bytes, &source, &server.dir);
                 scope.spawn(move || {
                     let mut dice = Dice(reader.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -208,9 +208,14 @@ fn eight_readers_get_what_is_there_and_memory_stays_bounded() {
                 });
             }
         });
-        let peak = server.peak();
+        let (peak, bytes) = (server.peak(), bytes.into_inner());
+        println!(
+            "{format} {through}: {} MiB read, at most {} MiB of memory",
+            bytes >> 20,
+            peak >> 20
+        );
         assert!(
-            bytes.into_inner() > 1 << 20,
+            bytes > 1 << 20,
             "{format} {through}: hardly anything was read"
         );
         assert!(
