@@ -5,6 +5,8 @@
 //! Runs for a few seconds as a test; SINTER_FUZZ_SECONDS makes it longer (`cargo xtask fuzz`). The
 //! seed is printed and can be given again with SINTER_FUZZ_SEED. In three of four cases checksums
 //! of metadata are made right again, so that what lies behind them is reached.
+//!
+//! The fuzz targets of `fuzz/` run here, too: with their seeds, and with changed ones.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 #![allow(clippy::print_stdout, reason = "the seed, for whoever repeats a run")]
@@ -16,6 +18,8 @@ mod digest;
 mod harness;
 #[path = "../../../fuzz/bodies/image.rs"]
 mod image;
+#[path = "../../../fuzz/bodies/metadata.rs"]
+mod metadata;
 #[path = "../../../fuzz/bodies/options.rs"]
 mod options;
 #[path = "../../../fuzz/bodies/parity.rs"]
@@ -72,31 +76,112 @@ fn no_mutation_harms_the_reader() {
     );
 }
 
+/// What a fuzz target does with an input.
+type Run = fn(&[u8]);
+
+const TARGETS: [(&str, Run); 6] = [
+    ("archive", archive::run),
+    ("digest", digest::run),
+    ("image", image::run),
+    ("metadata", metadata::run),
+    ("options", options::run),
+    ("parity", parity::run),
+];
+
+/// Returns the seeds of a fuzz target, and what was found with it before.
+fn inputs(target: &str) -> Vec<Vec<u8>> {
+    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+    let mut paths = Vec::new();
+    for kind in ["seeds", "findings"] {
+        // a target may have no findings yet
+        let dir = fs::read_dir(fuzz.join(kind).join(target));
+        paths.extend(dir.into_iter().flatten().map(|entry| entry.unwrap().path()));
+    }
+    assert!(!paths.is_empty(), "no seeds of {target}");
+    paths.sort();
+    paths.iter().map(|path| fs::read(path).unwrap()).collect()
+}
+
 /// Runs what each fuzz target runs over its seeds and over what was found with it before.
 #[test]
 fn seeds_and_former_findings_pass() {
-    type Run = fn(&[u8]);
-    let targets: [(&str, Run); 5] = [
-        ("archive", archive::run),
-        ("digest", digest::run),
-        ("image", image::run),
-        ("options", options::run),
-        ("parity", parity::run),
-    ];
-    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
-    for (target, run) in targets {
-        let mut inputs = 0;
-        for kind in ["seeds", "findings"] {
-            let dir = fuzz.join(kind).join(target);
-            // a target may have no findings yet
-            for entry in fs::read_dir(dir).into_iter().flatten() {
-                let path = entry.unwrap().path();
-                println!("{}", path.display());
-                run(&fs::read(path).unwrap());
-                inputs += 1;
+    for (target, run) in TARGETS {
+        for (number, input) in inputs(target).iter().enumerate() {
+            println!("{target} {number}");
+            run(input);
+        }
+    }
+}
+
+/// Runs each fuzz target with seeds that are changed at random, without coverage: for one second,
+/// or so many as SINTER_FUZZ_TARGETS says.
+#[test]
+fn changed_seeds_of_every_target_pass() {
+    let setting = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let seconds = setting("SINTER_FUZZ_TARGETS").unwrap_or(1);
+    let seed = setting("SINTER_FUZZ_SEED").unwrap_or_else(|| {
+        let since = std::time::UNIX_EPOCH.elapsed();
+        since.map_or(1, |since| since.as_nanos() as u64)
+    });
+    println!("seed {seed}");
+    let mut random = Random(seed);
+    for (target, run) in TARGETS {
+        let seeds = inputs(target);
+        let end = Instant::now() + Duration::from_secs(seconds);
+        let mut runs = 0_u64;
+        while Instant::now() < end {
+            let mut input = seeds[random.below(seeds.len())].clone();
+            for _ in 0..=random.below(6) {
+                change(&mut input, &seeds, &mut random);
+            }
+            let start = cpu_time();
+            let done = std::panic::catch_unwind(|| run(&input));
+            let took = cpu_time().saturating_sub(start);
+            if done.is_err() || took > Duration::from_secs(5) {
+                let path = std::env::temp_dir().join(format!("sinter-fuzz-{target}-{seed}"));
+                fs::write(&path, &input).unwrap();
+                panic!("{target}: {} fails, or takes {took:?}", path.display());
+            }
+            runs += 1;
+        }
+        println!("{target}: {runs} runs");
+        assert!(runs > 5, "{target}: only {runs} runs");
+    }
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak: u64 = peak
+        .and_then(|text| text.trim().strip_suffix(" kB")?.parse().ok())
+        .unwrap();
+    println!("at most {} MiB of memory", peak >> 10);
+    assert!(peak < 512 << 10, "{} MiB of memory", peak >> 10);
+}
+
+/// Changes an input in one place, or takes a piece of another seed into it.
+fn change(input: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
+    let at = random.below(input.len() + 1);
+    let end = (at + random.below(40)).min(input.len());
+    match random.below(7) {
+        0 => input.insert(at, random.number() as u8),
+        1 => drop(input.drain(at..end)),
+        2 => {
+            let other = &seeds[random.below(seeds.len())];
+            let from = random.below(other.len() + 1);
+            let to = (from + random.below(60)).min(other.len());
+            input.splice(at..end, other[from..to].iter().copied());
+        }
+        3 => {
+            let piece = input[at..end].to_vec();
+            input.splice(at..at, piece);
+        }
+        kind => {
+            if let Some(byte) = input.get_mut(at) {
+                match kind {
+                    4 => *byte = random.number() as u8,
+                    5 => *byte ^= 1 << random.below(8),
+                    _ => *byte = byte.wrapping_add(random.below(5) as u8).wrapping_sub(2),
+                }
             }
         }
-        assert!(inputs > 0, "no seeds of {target}");
     }
 }
 
