@@ -9,6 +9,7 @@ mod lints;
 mod lists;
 mod modules;
 mod names;
+mod promises;
 mod source;
 mod words;
 mod workspace;
@@ -37,6 +38,7 @@ pub fn tidy(root: &Path) -> Result<(), String> {
     ));
     broken.extend(circles::circles(&files, lists::CIRCLES));
     broken.extend(lints::lints(&files, lists::LINTED));
+    broken.extend(promises::promises(root, &files)?);
     if broken.is_empty() {
         Ok(())
     } else {
