@@ -22,7 +22,7 @@ use sinterfs_testkit::noise;
 use support::{scratch, shell, skip};
 
 /// System calls with the errors that they get.
-const FAULTS: [(&str, &str); 12] = [
+const FAULTS: [(&str, &str); 13] = [
     ("openat", "EMFILE"),
     ("read", "EIO"),
     ("pread64", "EIO"),
@@ -31,6 +31,7 @@ const FAULTS: [(&str, &str); 12] = [
     ("ftruncate", "EIO"),
     ("fsync", "EIO"),
     ("linkat", "EIO"),
+    ("rename", "EIO"),
     ("renameat2", "EIO"),
     ("unlinkat", "EIO"),
     ("getdents64", "EIO"),
