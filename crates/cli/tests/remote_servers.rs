@@ -4,9 +4,11 @@
 
 mod support;
 
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sinterfs_testkit::noise;
@@ -118,6 +120,38 @@ fn nginx_serves_images() {
     assert_eq!(missing.status.code(), Some(5), "{missing:?}");
 }
 
+/// Starts a proxy that connects everything to a port of this machine; returns its own port, and
+/// what it was asked.
+fn proxy(to: u16) -> (u16, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&asked);
+    let serve = move || {
+        for client in listener.incoming() {
+            let (mut client, mut head) = (client.unwrap(), Vec::new());
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                client.read_exact(&mut byte).unwrap();
+                head.push(byte[0]);
+            }
+            heard.lock().unwrap().push(String::from_utf8(head).unwrap());
+            client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+            let server = TcpStream::connect(("127.0.0.1", to)).unwrap();
+            for (mut from, mut to) in [
+                (client.try_clone().unwrap(), server.try_clone().unwrap()),
+                (server, client),
+            ] {
+                // ends with the connection
+                let copy = move || std::io::copy(&mut from, &mut to);
+                std::thread::Builder::new().spawn(copy).unwrap();
+            }
+        }
+    };
+    std::thread::Builder::new().spawn(serve).unwrap();
+    (port, asked)
+}
+
 #[test]
 fn tls_with_an_authority_of_its_own() {
     let dir = scratch();
@@ -126,7 +160,7 @@ fn tls_with_an_authority_of_its_own() {
         dir.path(),
         "openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -subj /CN=ca 2>log
          openssl req -newkey rsa:2048 -nodes -keyout key -out csr -subj /CN=localhost 2>>log
-         printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\\n' > ext
+         printf 'subjectAltName=DNS:localhost,DNS:host.example,IP:127.0.0.1\\n' > ext
          openssl x509 -req -in csr -CA ca.pem -CAkey ca.key -CAcreateserial -extfile ext \\
            -out pem 2>>log",
     );
@@ -156,6 +190,19 @@ fn tls_with_an_authority_of_its_own() {
         there.stdout,
         run([Path::new("ls"), Path::new("-R"), &file]).stdout
     );
+    // a proxy that is named is the only way to a host that no other way leads to
+    let (proxy, asked) = proxy(port);
+    let mut through = sinter();
+    through.args(["ls", "-R", "--cache", "none"]);
+    through.arg("https://host.example/x.dwarfs?secret=HIDDEN");
+    through.env("SSL_CERT_FILE", dir.path().join("ca.pem"));
+    through.env("HTTPS_PROXY", format!("http://127.0.0.1:{proxy}"));
+    let through = through.output().unwrap();
+    assert!(through.status.success(), "{through:?}");
+    assert_eq!(through.stdout, there.stdout);
+    let asked = asked.lock().unwrap().concat();
+    assert!(asked.starts_with("CONNECT host.example:443 "), "{asked}");
+    assert!(!asked.contains("HIDDEN"), "{asked}");
     // who does not trust the authority is not served, nor is anybody led away from TLS
     for (path, authority) in [("x.dwarfs", "missing.pem"), ("down", "ca.pem")] {
         let mut refused = sinter();

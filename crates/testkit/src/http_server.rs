@@ -89,6 +89,8 @@ struct Log {
     requests: Vec<HttpRequest>,
     /// The latest wave that was answered.
     answered: u32,
+    /// How often the requests were taken: an answer to an earlier one opens no wave.
+    taken: u64,
 }
 
 impl std::fmt::Debug for HttpServer {
@@ -158,7 +160,13 @@ impl HttpServer {
 
     /// Returns the requests so far, and forgets them; the next one is in wave 1.
     pub fn take(&self) -> Vec<HttpRequest> {
-        std::mem::take(&mut *self.state.log.lock().unwrap()).requests
+        let mut log = self.state.log.lock().unwrap();
+        let taken = log.taken + 1;
+        let ended = Log {
+            taken,
+            ..Log::default()
+        };
+        std::mem::replace(&mut *log, ended).requests
     }
 }
 
@@ -196,7 +204,7 @@ fn serve(stream: &TcpStream, state: &ServerState) {
         };
         let total = file.as_ref().map_or(0, |(content, _)| content.len() as u64);
         let range = header("range").and_then(|value| parse_range(value, total));
-        let request = {
+        let (request, taken) = {
             let mut log = state.log.lock().unwrap();
             let request = HttpRequest {
                 number: log.requests.len(),
@@ -207,7 +215,7 @@ fn serve(stream: &TcpStream, state: &ServerState) {
                 headers: headers.clone(),
             };
             log.requests.push(request.clone());
-            request
+            (request, log.taken)
         };
         let fault = (state.plan.lock().unwrap())(&request);
         thread::sleep(*state.delay.lock().unwrap());
@@ -215,7 +223,9 @@ fn serve(stream: &TcpStream, state: &ServerState) {
         let condition = header("if-match").filter(|_| conditional);
         let goes_on = answer(stream, &request, file.as_ref(), condition, &fault, || {
             let mut log = state.log.lock().unwrap();
-            log.answered = log.answered.max(request.wave);
+            if log.taken == taken {
+                log.answered = log.answered.max(request.wave);
+            }
         });
         if !goes_on {
             let _ = stream.shutdown(std::net::Shutdown::Both);
