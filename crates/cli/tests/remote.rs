@@ -459,3 +459,82 @@ fn a_pull_takes_what_an_older_image_has() {
     let refused = pull(&without);
     assert_eq!(refused.status.code(), Some(4), "{refused:?}");
 }
+
+#[test]
+fn a_pull_takes_equal_leaves_by_digests() {
+    let dir = scratch();
+    let tree = tree(dir.path());
+    for number in 0..8 {
+        // what compresses, so that blocks have lengths of their own
+        let letters = noise(100 + number, 1_500_000).into_iter();
+        let letters: Vec<u8> = letters.map(|byte| b'a' + (byte & 15)).collect();
+        std::fs::write(tree.join(format!("big-{number}")), letters).unwrap();
+    }
+    let at = |name: &str| dir.path().join(name);
+    let server = HttpServer::start();
+    server.delay(Duration::from_millis(1));
+    let (url, out) = (server.url("/x"), at("out"));
+    let (base, out) = (at("older"), out.to_str().unwrap());
+    let pull = |more: &[&str]| {
+        let from = ["--from", base.to_str().unwrap(), "--cache", "none"];
+        try_run([&["pull", "--force", &url, "-o", out], &from[..], more].concat())
+    };
+    for (format, flags) in [
+        ("squashfs", &["-l4"][..]),
+        ("erofs", &["-l4"]),
+        ("erofs", &["-C", "none"]),
+    ] {
+        let original = std::fs::read(tree.join("big-3")).unwrap();
+        build(format, &tree, &base, flags);
+        // everything behind it moves by some bytes; one file has another name
+        std::fs::write(tree.join("big-3"), noise(99, 900_001)).unwrap();
+        std::fs::rename(tree.join("big-6"), tree.join("big-6-moved")).unwrap();
+        let image = build(format, &tree, &at("newer"), flags);
+        std::fs::write(tree.join("big-3"), original).unwrap();
+        std::fs::rename(tree.join("big-6-moved"), tree.join("big-6")).unwrap();
+        server.put("/x", image.clone(), "\"1\"");
+        server.put("/x.digest", Vec::new(), "\"2\"");
+        let newer = at("newer");
+        let digest = at("newer.digest");
+        let made = run([
+            Path::new("digest"),
+            Path::new("--force"),
+            &newer,
+            Path::new("-o"),
+            &digest,
+        ]);
+        let root = String::from_utf8(made.stdout).unwrap();
+        let stored = std::fs::read(&digest).unwrap();
+        server.put("/x.digest", stored.clone(), "\"3\"");
+        for proof in [
+            &[][..],
+            &[
+                "--digest",
+                root.trim(),
+                "--digest-file",
+                digest.to_str().unwrap(),
+            ],
+        ] {
+            server.take();
+            let pulled = pull(proof);
+            assert!(pulled.status.success(), "{format}: {pulled:?}");
+            assert!(std::fs::read(out).unwrap() == image, "{format}");
+            let (fetched, len) = (bytes(&server.take()), image.len() as u64);
+            assert!(
+                fetched <= len * 45 / 100,
+                "{format} {flags:?}: {fetched} of {len}"
+            );
+        }
+        // digests of something else are of no use, and do no harm
+        let mut wrong = stored;
+        for byte in &mut wrong[32..] {
+            *byte ^= 1;
+        }
+        server.put("/x.digest", wrong, "\"4\"");
+        let pulled = pull(&[]);
+        assert!(pulled.status.success(), "{format}: {pulled:?}");
+        assert!(std::fs::read(out).unwrap() == image, "{format}");
+    }
+    server.put("/x.digest", Vec::new(), "\"5\"");
+    assert!(!pull(&[]).status.success());
+}

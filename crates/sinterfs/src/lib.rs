@@ -4,6 +4,8 @@
 #[cfg(feature = "write")]
 mod about;
 mod disk;
+#[cfg(all(feature = "remote", feature = "write"))]
+mod equal_leaves;
 mod format;
 mod handle;
 mod info;

@@ -34,7 +34,7 @@ use sinterfs_model::{Error, Result};
 use sinterfs_model::{Observer, Setting};
 
 #[cfg(all(feature = "remote", feature = "write"))]
-pub(crate) use dwarfs::equal::older_parts;
+pub(crate) use dwarfs::equal::{is_dwarfs, older_parts};
 
 #[cfg(feature = "write")]
 use crate::about::{FormatInfo, levels};

@@ -4,19 +4,20 @@
 //! not there. What an interrupted pull has fetched is in the cache, where the next one finds it.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-use sinterfs_block::digest::{Verified, digest_range};
+use sinterfs_block::digest::{Digests, Verified, digest_range};
 use sinterfs_model::{Error, Kind, Result};
 use sinterfs_remote::{Address, AttachedSignature, PushedImage, Remote, RemoteOptions};
 
-use crate::open::open_with;
+use crate::equal_leaves::equal_leaves;
+use crate::open::{open_source, open_with};
 use crate::open_options::OpenOptions;
 use crate::place;
-use crate::registry::older_parts;
-use crate::splice::Splice;
+use crate::registry::{is_dwarfs, older_parts};
+use crate::splice::{OlderPart, Splice};
 use crate::verify::trusted_source;
 use crate::write::output::Output;
 
@@ -205,10 +206,76 @@ impl Download<'_> {
     /// Joins the remote image with what an older one has of it; also returns how much that is.
     fn spliced(&self, remote: &Arc<Remote>, path: &Path) -> Result<(Arc<dyn ReadAt>, u64)> {
         let older = place::source(path, self.options)?;
-        let parts = older_parts(remote, (&older, path), self.options)?;
+        let parts = if is_dwarfs(remote)? {
+            older_parts(remote, (&older, path), self.options)?
+        } else {
+            self.equal_leaves(remote, (&older, path))?
+        };
         let splice = Splice::new(Arc::clone(remote), older, parts)?;
         let count = splice.older_bytes();
         Ok((Arc::new(splice), count))
+    }
+}
+
+impl Download<'_> {
+    /// Finds leaves of an image without sections by its digests.
+    fn equal_leaves(
+        &self,
+        remote: &Arc<Remote>,
+        (older, path): (&Arc<dyn ReadAt>, &Path),
+    ) -> Result<Vec<OlderPart>> {
+        // what they list says where to look, and nothing else
+        let options = OpenOptions {
+            trust: None,
+            remote: self.remote.clone(),
+            ..self.options.clone()
+        };
+        let new = Arc::clone(remote) as Arc<dyn ReadAt>;
+        let (digests, start) = self.digests(&new)?.ok_or_else(|| {
+            let what = "without digests of the image nothing can be taken from an older one: \
+                        `sinter digest IMAGE -o IMAGE.digest` makes a file that is looked for \
+                        beside it";
+            Error::unsupported(what)
+        })?;
+        let new = open_source(new, &options.beside(self.from))?;
+        let before = open_source(Arc::clone(older), &options.beside(path));
+        let before = before.map_err(|error| error.path(path))?;
+        equal_leaves(&new, (&digests, start), &before, &**older)
+    }
+
+    /// Finds digests of the remote image, and where they begin: those that go with the proof, or
+    /// else a file beside it, or in a registry those that are attached.
+    fn digests(&self, new: &Arc<dyn ReadAt>) -> Result<Option<(Digests, u64)>> {
+        let options = OpenOptions {
+            remote: self.remote.clone(),
+            ..self.options.beside(self.from)
+        };
+        if options.trust.is_some() {
+            return trusted_source::stored_digests(new, &options);
+        }
+        let longest = new.len() / 128 + 4096;
+        let attached = place::attached_signatures(self.from, longest, &options)?;
+        if let Some(attached) = attached {
+            let stored = attached.into_iter().find_map(|one| one.digests);
+            let digests = stored.map(|stored| Digests::open(stored.into()));
+            return Ok(digests.transpose()?.map(|digests| (digests, 0)));
+        }
+        let mut beside = self.from.as_os_str().to_owned();
+        beside.push(".digest");
+        let beside = PathBuf::from(beside);
+        let stored = place::source(&beside, &options).and_then(|file| match file.len() {
+            len if len <= longest => file.read(0, len).map(Some),
+            _ => Err(Error::limit(
+                "the file of digests is too long for the image",
+            )),
+        });
+        let stored = match stored {
+            Err(error) if error.kind() == Kind::NotFound => None,
+            stored => stored.map_err(|error| error.path(place::shown(&beside)))?,
+        };
+        let digests = stored.map(Digests::open).transpose()?;
+        let covers_it = |digests: &Digests| digests.covered() == new.len();
+        Ok(digests.filter(covers_it).map(|digests| (digests, 0)))
     }
 }
 

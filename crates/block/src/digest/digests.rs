@@ -88,7 +88,7 @@ impl Digests {
     }
 
     /// Returns whether these bytes match the hash of a leaf.
-    pub(super) fn matches(&self, leaf: u64, bytes: &[u8]) -> bool {
+    pub fn matches(&self, leaf: u64, bytes: &[u8]) -> bool {
         let leaf = Some(leaf).filter(|leaf| *leaf < leaves_of(&self.header));
         let start = leaf.and_then(|leaf| usize::try_from(leaf).ok());
         let start = start.and_then(|leaf| {

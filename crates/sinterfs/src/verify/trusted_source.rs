@@ -142,16 +142,33 @@ struct Found {
 
 impl Found {
     fn find(source: &Arc<dyn ReadAt>, trust: &Trust, options: &OpenOptions) -> Result<Self> {
-        let of_file = |digests: Digests, whose: &'static str| Self {
+        if let Some(found) = Self::stored(source, trust, options)? {
+            return Ok(found);
+        }
+        let digests = digest_range(&**source, 0, source.len())?;
+        let whose = "the image has no digests, and those of the whole file";
+        Ok(Self::of_file(digests, whose))
+    }
+
+    fn of_file(digests: Digests, whose: &'static str) -> Self {
+        Self {
             digests,
             start: 0,
             in_image: false,
             whose,
             signature: None,
-        };
+        }
+    }
+
+    /// Finds digests that are stored somewhere.
+    fn stored(
+        source: &Arc<dyn ReadAt>,
+        trust: &Trust,
+        options: &OpenOptions,
+    ) -> Result<Option<Self>> {
         if let Some(path) = &trust.digests {
             let digests = read_digests(path, &options.limits)?;
-            return Ok(of_file(digests, "the digests in the file"));
+            return Ok(Some(Self::of_file(digests, "the digests in the file")));
         }
         // a partition is chosen later, of bytes that are proven
         let own = match options.partition {
@@ -159,26 +176,37 @@ impl Found {
             Some(_) => None,
         };
         if let Some(own) = own {
-            return Ok(Self {
+            return Ok(Some(Self {
                 digests: own.digests,
                 start: own.start,
                 in_image: true,
                 whose: "the digests in the image",
                 signature: own.signature,
-            });
+            }));
         }
         if let Anchor::Signature {
             key,
             signature: None,
         } = &trust.anchor
-            && let Some(found) = Self::attached(source, trust, key, options)?
         {
-            return Ok(found);
+            return Self::attached(source, trust, key, options);
         }
-        let digests = digest_range(&**source, 0, source.len())?;
-        let whose = "the image has no digests, and those of the whole file";
-        Ok(of_file(digests, whose))
+        Ok(None)
     }
+}
+
+/// Returns the stored digests of a source whose proof options require, and where the bytes begin
+/// that they are of. Nobody has compared them with the proof.
+#[cfg(all(feature = "remote", feature = "write"))]
+pub(crate) fn stored_digests(
+    source: &Arc<dyn ReadAt>,
+    options: &OpenOptions,
+) -> Result<Option<(Digests, u64)>> {
+    let Some(trust) = &options.trust else {
+        return Ok(None);
+    };
+    let found = Found::stored(source, trust, options)?;
+    Ok(found.map(|found| (found.digests, found.start)))
 }
 
 impl Found {

@@ -24,7 +24,14 @@ const SHORTEST: u64 = 8 << 10;
 /// Headers that are in memory at once.
 const AT_ONCE: usize = 1024;
 
-/// Finds the parts of a remote image that an older one has. Errors of the older one have its path.
+/// Returns whether a remote image is a DwarFS image from its first byte on. It is not searched for:
+/// that would fetch everything.
+pub(crate) fn is_dwarfs(remote: &Remote) -> Result<bool> {
+    starts_with_magic(remote, 0)
+}
+
+/// Finds the parts of a remote DwarFS image that an older one has. Errors of the older one have its
+/// path.
 pub(crate) fn older_parts(
     remote: &Arc<Remote>,
     (older, path): (&Arc<dyn ReadAt>, &Path),
@@ -34,10 +41,6 @@ pub(crate) fn older_parts(
         let what = format!("{what}, so that nothing can be taken from an older one");
         Error::unsupported(what)
     };
-    // it is not searched for: that would fetch everything
-    if !starts_with_magic(&**remote, 0)? {
-        return Err(unsupported("the remote image is no DwarFS image"));
-    }
     let own = sinterfs_dwarfs::read::OpenOptions {
         offset: Offset::At(0),
         limits: options.limits,
