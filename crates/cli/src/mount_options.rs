@@ -14,6 +14,7 @@ use sinterfs::mount::{MountOptions, Upper};
 use sinterfs::verify::{Anchor, Trust};
 use sinterfs::{Error, OpenOptions, Result};
 
+use crate::args::fetch::FetchWishes;
 use crate::size;
 
 pub use split::{split, split_bytes};
@@ -21,6 +22,7 @@ pub use split::{split, split_bytes};
 /// What options set.
 #[derive(Debug)]
 pub struct Settings {
+    pub fetch: FetchWishes,
     pub image: OpenOptions,
     pub mount: MountOptions,
     /// The file for the order of first reads.
@@ -98,7 +100,7 @@ impl Asked<'_> {
     }
 }
 
-/// All options; those that set something are described in docs/mount-options.md.
+/// All options; those that set something are described in docs/fstab.md.
 const OPTIONS: &[(&[&str], Effect)] = &[
     // what a mount of ours is anyway
     (&["nodev", "nosuid", "exec", "defaults"], Nothing),
@@ -343,6 +345,10 @@ const OPTIONS: &[(&[&str], Effect)] = &[
             to.record = Some(asked.path()?);
             Ok(())
         }),
+    ),
+    (
+        &["prefetch", "fill"],
+        Set(|to, asked| to.fetch.set(asked.text).map_err(|why| asked.wrong(&why))),
     ),
     (
         &["readahead"],

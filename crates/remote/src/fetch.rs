@@ -12,10 +12,11 @@ use tokio::time::Instant;
 
 use crate::address::Address;
 use crate::failure::{Cause, Failure};
-use crate::objects::{Arrived, CHANGED, Condition, Fetched, Object, Wanted, is_strong};
+use crate::objects::{Arrived, CHANGED, Condition, Fetched, Object, Wanted};
 use crate::options::RemoteOptions;
 use crate::registry::RegistryBlob;
 use crate::retry::{self, Deadline};
+use crate::version::ObjectVersion;
 
 /// Requests at once for one image.
 const AT_ONCE: usize = 8;
@@ -28,13 +29,6 @@ const AHEAD_AT_ONCE: usize = 6;
 pub(crate) enum Urgency {
     Now,
     Ahead,
-}
-
-/// The version of an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ObjectVersion {
-    pub(crate) len: u64,
-    pub(crate) etag: Option<String>,
 }
 
 /// Where parts come from.
@@ -172,12 +166,5 @@ impl Fetcher {
             return Err(Failure::new(Cause::Changed, CHANGED));
         }
         Ok(part)
-    }
-}
-
-impl ObjectVersion {
-    /// Returns whether an equal version means equal bytes.
-    pub(crate) fn is_strong(&self) -> bool {
-        self.etag.as_deref().is_some_and(is_strong)
     }
 }

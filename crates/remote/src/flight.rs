@@ -48,6 +48,18 @@ impl Flight {
     }
 }
 
+impl Flight {
+    /// Returns how the request has ended.
+    pub(crate) fn result(&self) -> Result<(), Failure> {
+        let landed = self.landed.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*landed {
+            Some(Ok(_)) => Ok(()),
+            Some(Err(failure)) => Err(failure.clone()),
+            None => Err(Failure::temporary("a request has not ended")),
+        }
+    }
+}
+
 /// Lands a request with a failure if it ends without a result, as when its task panics.
 pub(crate) struct Landing(pub(crate) Arc<Flight>);
 

@@ -11,7 +11,7 @@ use sinterfs_model::{Error, Result};
 
 use crate::address::{Address, Scheme};
 use crate::cache::{CacheDirectory, CacheOptions, Known};
-use crate::fetch::{Fetcher, ObjectVersion};
+use crate::fetch::Fetcher;
 use crate::options::RemoteOptions;
 use crate::plan::{LEAF, TAIL};
 use crate::registry::{
@@ -20,6 +20,7 @@ use crate::registry::{
 };
 use crate::remote::{CachePlace, Remote, open_cache};
 use crate::runtime;
+use crate::version::ObjectVersion;
 
 /// An ordinary image in a registry: its layers, lowest first, and its configuration.
 #[derive(Debug)]

@@ -10,13 +10,14 @@ use sinterfs_model::{Error, Result};
 use crate::address::{Address, Scheme};
 use crate::cache::Known;
 use crate::failure::{Cause, Failure};
-use crate::fetch::{Fetcher, ObjectVersion, Urgency};
+use crate::fetch::{Fetcher, Urgency};
 use crate::in_registry;
 use crate::objects::{Fetched, Wanted};
 use crate::options::RemoteOptions;
 use crate::plan::{LEAF, TAIL};
 use crate::remote::{CachePlace, Remote, open_cache};
 use crate::runtime;
+use crate::version::ObjectVersion;
 
 /// The version that an object has, and parts that came while that was found out.
 struct Opening {

@@ -1,9 +1,20 @@
 //! How remote images are read: plain data.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use sinterfs_model::Error;
+
 use crate::cache::CacheOptions;
+use crate::recorded_reads::{ReadRecorder, RecordedReads};
+
+/// How the rest of an image is fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FillOptions {
+    /// Bytes a second, on the average; `None` fetches them as fast as they come.
+    pub rate: Option<u64>,
+}
 
 /// How to read a remote image.
 #[derive(Debug, Clone)]
@@ -26,6 +37,14 @@ pub struct RemoteOptions {
     pub registry_hosts: Option<PathBuf>,
     /// Whether the mirrors that are named there are asked.
     pub mirrors: bool,
+    /// Gets what is read.
+    pub recorder: Option<Arc<ReadRecorder>>,
+    /// What was read of the image before: it is fetched at once, and nothing ahead of its reads.
+    pub recorded: Option<Arc<RecordedReads>>,
+    /// Whether the rest of the image is fetched into the cache while it is open.
+    pub fill: Option<FillOptions>,
+    /// Gets once the reason why recorded reads cannot be used, and why a fill ends early.
+    pub warn: fn(&Error),
     /// Where bytes are kept on disk; `None` keeps them in memory alone.
     pub cache: Option<CacheOptions>,
 }
@@ -41,6 +60,10 @@ impl Default for RemoteOptions {
             plain_http: false,
             registry_hosts: None,
             mirrors: true,
+            recorder: None,
+            recorded: None,
+            fill: None,
+            warn: |_| {},
             cache: None,
         }
     }

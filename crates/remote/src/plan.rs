@@ -54,6 +54,48 @@ pub(crate) fn requests(
     all
 }
 
+/// Returns requests for recorded leaves, those that were read first at first. Gaps between them are
+/// fetched, too, the smallest first, as long as all of them are a sixteenth of what is wanted.
+pub(crate) fn recorded(wanted: &[Range<u64>], is_missing: impl Fn(u64) -> bool) -> Vec<Range<u64>> {
+    let leaves = wanted.iter().cloned().flatten();
+    let mut missing: Vec<(u64, usize)> = leaves
+        .zip(0..)
+        .filter(|(leaf, _)| is_missing(*leaf))
+        .collect();
+    missing.sort_unstable();
+    missing.dedup_by_key(|(leaf, _)| *leaf);
+    let gap = |pair: (&(u64, usize), &(u64, usize))| pair.1.0.saturating_sub(pair.0.0) - 1;
+    let following = || missing.iter().zip(missing.iter().skip(1));
+    let mut gaps: Vec<u64> = following().map(gap).filter(|gap| *gap > 0).collect();
+    gaps.sort_unstable();
+    let mut rest = missing.len() as u64 / 16;
+    let affordable = gaps.into_iter().take_while(|gap| {
+        let left = rest.checked_sub(*gap);
+        rest = left.unwrap_or(0);
+        left.is_some()
+    });
+    // of gaps of that size some may be too many: only smaller ones are sure to be affordable
+    let largest = affordable.last().unwrap_or(0);
+    let mut budget = missing.len() as u64 / 16;
+    let mut requests: Vec<(usize, Range<u64>)> = Vec::new();
+    for (leaf, rank) in missing {
+        let end = leaf.saturating_add(1);
+        if let Some((first, last)) = requests.last_mut()
+            && leaf.saturating_sub(last.end) <= largest.min(budget)
+            && end.saturating_sub(last.start) <= MOST
+            && (last.end..leaf).all(&is_missing)
+        {
+            budget = budget.saturating_sub(leaf.saturating_sub(last.end));
+            last.end = end;
+            *first = rank.min(*first);
+            continue;
+        }
+        requests.push((rank, leaf..end));
+    }
+    requests.sort_unstable_by_key(|(rank, _)| *rank);
+    requests.into_iter().map(|(_, leaves)| leaves).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +107,20 @@ mod tests {
         assert_eq!(leaves(&(LEAF - 1..LEAF + 1)), 0..2);
         assert_eq!(bytes(&(1..3), 2 * LEAF + 7), LEAF..2 * LEAF + 7);
         assert_eq!(bytes(&(9..10), 7), 7..7);
+    }
+
+    #[test]
+    fn recorded_leaves_are_few_requests_with_little_besides() {
+        // 64 leaves in four runs with gaps of 3, 1 and 100: four may be fetched besides
+        let runs = [140..156, 0..16, 20..36, 19..20, 37..52];
+        assert_eq!(recorded(&runs, |_| true), [140..156, 0..52]);
+        let more = [0..16, 18..34, 36..52];
+        assert_eq!(recorded(&more, |_| true), [0..34, 36..52]);
+        assert_eq!(recorded(&[0..16, 20..36], |_| true), [0..16, 20..36]);
+        // what is here is not fetched again
+        assert_eq!(recorded(&[0..64], |leaf| leaf != 32), [0..32, 33..64]);
+        assert_eq!(recorded(&[0..300], |_| true), [0..128, 128..256, 256..300]);
+        assert!(recorded(&[], |_| true).is_empty());
     }
 
     #[test]

@@ -6,20 +6,24 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Result};
 
 use crate::address::Address;
 use crate::cache::{CacheDirectory, CacheOptions, Store};
-use crate::fetch::{Fetcher, ObjectVersion};
+use crate::fetch::Fetcher;
+use crate::fill::{Filled, fill_behind, fill_now};
 use crate::leaves::Leaves;
 use crate::objects::Fetched;
-use crate::options::RemoteOptions;
-use crate::plan::{LEAF, MOST};
+use crate::options::{FillOptions, RemoteOptions};
+use crate::plan::{self, LEAF, MOST};
 use crate::read_ahead::ReadAhead;
+use crate::recorded_reads::{ReadRecorder, RecordedReads};
 use crate::shared::Shared;
+use crate::version::ObjectVersion;
 
 /// Leaves that one step of a read waits for.
 const STEP: u64 = 4 * MOST;
@@ -30,6 +34,55 @@ pub struct Remote {
     shared: Arc<Shared>,
     /// `None` if only what is announced is fetched ahead.
     read_ahead: Option<ReadAhead>,
+    recorder: Option<Arc<ReadRecorder>>,
+    start: StartLeaves,
+    /// Whether all reads so far were of recorded leaves: then hints say nothing that the record
+    /// does not know better.
+    is_replaying: AtomicBool,
+}
+
+/// What is said of a list whose reads are of other bytes.
+const OTHER_VERSION: &str =
+    "the list of what was read is of another version of the image: nothing is fetched at once";
+
+/// Leaves that were announced as those of a start: ascending, and apart from each other.
+#[derive(Debug, Default)]
+struct StartLeaves(Mutex<Vec<Range<u64>>>);
+
+impl StartLeaves {
+    fn set(&self, leaves: &[Range<u64>]) {
+        let mut sorted = leaves.to_vec();
+        sorted.sort_unstable_by_key(|leaves| leaves.start);
+        let mut joined: Vec<Range<u64>> = Vec::new();
+        for one in sorted {
+            match joined.last_mut().filter(|last| last.end >= one.start) {
+                Some(last) => last.end = last.end.max(one.end),
+                None => joined.push(one),
+            }
+        }
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = joined;
+    }
+
+    /// Returns whether all of these leaves are among them.
+    fn have(&self, leaves: &Range<u64>) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = all.partition_point(|one| one.end < leaves.end);
+        let found = all.get(at);
+        found.is_some_and(|found| found.start <= leaves.start && leaves.end <= found.end)
+    }
+}
+
+/// Has the rest of an object fetched as long as it is open.
+fn start_fill(shared: &Arc<Shared>, fill: FillOptions, warn: fn(&Error)) {
+    if shared.store.is_none() {
+        warn(&Error::invalid("there is no cache to fetch the image into"));
+        return;
+    }
+    let work = fill_behind(Arc::downgrade(shared), fill, warn);
+    match crate::runtime::handle() {
+        Ok(runtime) => drop(runtime.spawn(work)),
+        Err(error) => warn(&error),
+    }
 }
 
 /// Where the bytes of an object are in the cache, and what came of them already.
@@ -60,6 +113,7 @@ impl Remote {
             fetcher,
             len: version.len,
             leaves: Leaves::new(options.memory),
+            memory: options.memory,
             store,
             offline: options.offline,
             flights: Mutex::new(HashMap::new()),
@@ -71,10 +125,30 @@ impl Remote {
             // a note that is missing costs a request
             let _ = cache.note(&url, version);
         }
+        if let Some(recorder) = &options.recorder {
+            recorder.begin(version);
+        }
+        let start = StartLeaves::default();
+        let is_replaying = AtomicBool::new(false);
+        match options.recorded.as_deref() {
+            Some(recorded) if recorded.are_of(version) => {
+                shared.ahead_as_recorded(recorded.leaves());
+                start.set(recorded.leaves());
+                is_replaying.store(true, Ordering::Relaxed);
+            }
+            Some(_) => (options.warn)(&Error::invalid(OTHER_VERSION)),
+            None => {}
+        }
+        if let Some(fill) = options.fill.filter(|_| !options.offline) {
+            start_fill(&shared, fill, options.warn);
+        }
         Self {
             address: address.clone(),
             shared,
             read_ahead: Some(ReadAhead::default()),
+            recorder: options.recorder.clone(),
+            start,
+            is_replaying,
         }
     }
 
@@ -96,6 +170,34 @@ impl Remote {
     /// Returns the bytes of the object that have come from its server.
     pub fn fetched(&self) -> u64 {
         self.shared.fetcher.fetched()
+    }
+
+    /// Fetches all that is not in the cache on disk yet, and waits for it.
+    ///
+    /// # Errors
+    /// `Invalid` without such a cache, and those of reading.
+    pub fn fill(&self, options: FillOptions) -> Result<Filled> {
+        fill_now(&self.shared, options)
+    }
+
+    /// Reads what was read before.
+    ///
+    /// # Errors
+    /// `Invalid` if that was another version, and those of reading.
+    pub fn read_recorded(&self, reads: &RecordedReads) -> Result<()> {
+        let version = self.shared.fetcher.version();
+        if !version.is_some_and(|version| reads.are_of(version)) {
+            return Err(Error::invalid(OTHER_VERSION));
+        }
+        self.start.set(reads.leaves());
+        self.shared.ahead_as_recorded(reads.leaves());
+        for leaves in reads.leaves() {
+            for leaf in leaves.clone() {
+                let range = plan::bytes(&(leaf..leaf.saturating_add(1)), self.len());
+                self.read(range.start, range.end.saturating_sub(range.start))?;
+            }
+        }
+        Ok(())
     }
 
     /// Reads short ranges, several at once: nothing around them is fetched, and they are not kept.
@@ -151,7 +253,12 @@ impl ReadAt for Remote {
                 "truncated: expected {len} bytes at {offset:#x}, but the end is at {total:#x}"
             )));
         };
-        let ahead = self.read_ahead.as_ref();
+        let leaves = plan::leaves(&(offset..end));
+        let is_of_start = self.start.have(&leaves);
+        if !is_of_start {
+            self.is_replaying.store(false, Ordering::Relaxed);
+        }
+        let ahead = self.read_ahead.as_ref().filter(|_| !is_of_start);
         let mut ahead = ahead.map_or(0..0, |ahead| ahead.after(&(offset..end)));
         let step = usize::try_from(STEP * LEAF).unwrap_or(usize::MAX);
         let mut at = offset;
@@ -160,10 +267,29 @@ impl ReadAt for Remote {
             ahead = 0..0;
             at = at.saturating_add(part.len() as u64);
         }
+        if let Some(recorder) = &self.recorder {
+            recorder.note(leaves);
+        }
         Ok(())
     }
 
+    fn will_start(&self, ranges: &[Range<u64>]) {
+        let total = self.len();
+        let leaves = |range: &Range<u64>| plan::leaves(&(range.start..range.end.min(total)));
+        let leaves: Vec<_> = ranges.iter().map(leaves).collect();
+        self.shared.ahead_as_recorded(&leaves);
+        self.start.set(&leaves);
+    }
+
+    fn is_here(&self, range: &Range<u64>) -> bool {
+        let range = range.start.min(self.len())..range.end.min(self.len());
+        self.shared.are_here(plan::leaves(&range))
+    }
+
     fn will_need(&self, ranges: &[Range<u64>]) {
+        if self.is_replaying.load(Ordering::Relaxed) {
+            return;
+        }
         for range in ranges {
             self.shared.ahead(range);
         }

@@ -104,7 +104,7 @@ pub(crate) async fn pause(failure: &Failure, deadline: Instant) -> Result<(), Fa
 }
 
 /// Returns a time between a half and the whole, so that many clients do not come back at once.
-fn jittered(wait: Duration) -> Duration {
+pub(crate) fn jittered(wait: Duration) -> Duration {
     // seeded by the system for each value
     let random = RandomState::new().hash_one(0_u8) % 512;
     let part = u32::try_from(random).unwrap_or(0).saturating_add(512);

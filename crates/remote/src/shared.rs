@@ -39,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) fetcher: Arc<Fetcher>,
     pub(crate) len: u64,
     pub(crate) leaves: Leaves,
+    /// The bytes that they may take.
+    pub(crate) memory: u64,
     pub(crate) store: Option<Store>,
     /// Whether nothing is asked of the server.
     pub(crate) offline: bool,
@@ -191,6 +193,62 @@ impl Shared {
         !self.offline
     }
 
+    /// Fetches recorded leaves, as far as there is room for them.
+    pub(crate) fn ahead_as_recorded(self: &Arc<Self>, recorded: &[Range<u64>]) {
+        if self.offline {
+            return;
+        }
+        let mut flights = self.flights();
+        // without a cache on disk, more would push out what is not read yet
+        let mut room = match self.store {
+            Some(_) => u64::MAX,
+            None => self.memory / 2 / LEAF,
+        };
+        let mut requests = plan::recorded(recorded, |leaf| self.is_absent(&flights, leaf));
+        requests.retain(|leaves| {
+            let left = room.checked_sub(leaves.end.saturating_sub(leaves.start));
+            room = left.unwrap_or(0);
+            left.is_some()
+        });
+        // a hint, as all that is fetched ahead
+        let _ = self.launch_requests(&mut flights, requests, Urgency::Ahead);
+    }
+
+    /// Fetches leaves, unless they are on their way. Once begun, it has to be run to its end.
+    pub(crate) async fn bring(
+        self: Arc<Self>,
+        leaves: Range<u64>,
+        urgency: Urgency,
+    ) -> std::result::Result<(), Failure> {
+        let mut result = Ok(());
+        for flight in self.depart(leaves) {
+            Arc::clone(&self).fly(Arc::clone(&flight), urgency).await;
+            result = result.and(flight.result());
+        }
+        result
+    }
+
+    /// Makes requests for what is missing of some leaves.
+    fn depart(&self, leaves: Range<u64>) -> Vec<Arc<Flight>> {
+        let mut flights = self.flights();
+        let missing = leaves.filter(|&leaf| self.is_absent(&flights, leaf));
+        let requests = plan::requests(missing.collect::<Vec<_>>(), |_| false);
+        let mut all = Vec::with_capacity(requests.len());
+        for leaves in requests {
+            let flight = Arc::new(Flight::new(leaves.clone()));
+            flights.extend(leaves.map(|leaf| (leaf, Arc::clone(&flight))));
+            all.push(flight);
+        }
+        all
+    }
+
+    /// Returns whether leaves are in memory or on disk.
+    pub(crate) fn are_here(&self, mut leaves: Range<u64>) -> bool {
+        leaves.all(|leaf| {
+            self.leaves.has(leaf) || self.store.as_ref().is_some_and(|store| store.has(leaf))
+        })
+    }
+
     fn flights(&self) -> MutexGuard<'_, Flights> {
         self.flights.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -252,12 +310,21 @@ impl Shared {
         missing: &[u64],
         urgency: Urgency,
     ) -> Result<Vec<Arc<Flight>>> {
-        if missing.is_empty() {
+        let is_absent = |leaf| self.is_absent(flights, leaf);
+        let requests = plan::requests(missing.iter().copied(), is_absent);
+        self.launch_requests(flights, requests, urgency)
+    }
+
+    fn launch_requests(
+        self: &Arc<Self>,
+        flights: &mut Flights,
+        requests: Vec<Range<u64>>,
+        urgency: Urgency,
+    ) -> Result<Vec<Arc<Flight>>> {
+        if requests.is_empty() {
             return Ok(Vec::new());
         }
         let runtime = runtime::handle()?;
-        let is_absent = |leaf| self.is_absent(flights, leaf);
-        let requests = plan::requests(missing.iter().copied(), is_absent);
         let mut launched = Vec::with_capacity(requests.len());
         for leaves in requests {
             let flight = Arc::new(Flight::new(leaves.clone()));

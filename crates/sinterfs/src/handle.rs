@@ -1,6 +1,7 @@
 //! An opened image as its format shows it: what the registry's rows implement for reading.
 
 use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
 
 use sinterfs_block::Bytes;
@@ -100,6 +101,14 @@ pub trait Handle: Send + Sync {
     /// Lets idle processors decode ahead of readers that wait often.
     fn decode_ahead(&self) {
         self.cache().decode_ahead(None);
+    }
+    /// Returns the ranges of the file that a start needs first, if the image names them.
+    fn start_ranges(&self) -> Result<Vec<Range<u64>>> {
+        Ok(Vec::new())
+    }
+    /// Announces to the source that these will be read.
+    fn announce_start(&self) -> Result<()> {
+        Ok(())
     }
     /// Returns the number of bytes that all decoded blocks may take.
     fn decoded_bytes(&self) -> u64;

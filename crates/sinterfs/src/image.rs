@@ -12,6 +12,7 @@ mod walk;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -271,6 +272,22 @@ impl Image {
     /// Lets idle processors decode ahead of readers that wait often: for an image that is served.
     pub fn decode_ahead(&self) {
         self.0.handle.decode_ahead();
+    }
+
+    /// Returns the ranges of the file that a start needs first, if the image names them (`--hot`).
+    ///
+    /// # Errors
+    /// `Corrupt` for damaged metadata.
+    pub fn start_ranges(&self) -> Result<Vec<Range<u64>>> {
+        self.0.handle.start_ranges()
+    }
+
+    /// Has these fetched at once, if the image is remote.
+    ///
+    /// # Errors
+    /// As of [`Self::start_ranges`].
+    pub fn announce_start(&self) -> Result<()> {
+        self.0.handle.announce_start()
     }
 
     /// Measures the use of space in the image.

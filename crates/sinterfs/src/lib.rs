@@ -38,14 +38,14 @@ pub mod verify;
 pub use image::Image;
 pub use open::{open, open_source, open_with, partitions, survey};
 pub use open_options::OpenOptions;
-#[cfg(feature = "remote")]
-pub use place::warm;
 pub use place::{is_url, shown};
+#[cfg(feature = "remote")]
+pub use place::{warm, warm_start};
 pub use registry::formats_read;
 pub use sinterfs_model as model;
 pub use sinterfs_model::{Error, FileType, Kind, Observer, Quiet, Result, Setting};
 pub use sinterfs_platform as platform;
 #[cfg(feature = "remote")]
-pub use sinterfs_remote::{RemoteOptions, cache};
+pub use sinterfs_remote::{FillOptions, Filled, ReadRecorder, RecordedReads, RemoteOptions, cache};
 #[cfg(feature = "write")]
 pub use write::builder::Builder;

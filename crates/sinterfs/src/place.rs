@@ -12,12 +12,10 @@ use sinterfs_block::{FileSource, ReadAt};
 #[cfg(any(feature = "write", not(feature = "remote")))]
 use sinterfs_model::Error;
 use sinterfs_model::Result;
+#[cfg(feature = "remote")]
+use sinterfs_remote::{FillOptions, Filled, RecordedReads};
 
 use crate::open_options::OpenOptions;
-
-/// Bytes of one step of reading everything: as many as are requested at once.
-#[cfg(feature = "remote")]
-const WARM_STEP: usize = 64 << 20;
 
 /// Bytes that are on their way while a remote object is copied.
 #[cfg(feature = "write")]
@@ -197,6 +195,11 @@ pub(crate) fn container(
 
 #[cfg(feature = "remote")]
 fn remote(path: &Path, options: &OpenOptions) -> Result<Arc<dyn ReadAt>> {
+    Ok(Arc::new(remote_object(path, options)?))
+}
+
+#[cfg(feature = "remote")]
+fn remote_object(path: &Path, options: &OpenOptions) -> Result<sinterfs_remote::Remote> {
     use sinterfs_remote::{Address, Remote, RemoteOptions};
 
     let remote = RemoteOptions {
@@ -205,27 +208,32 @@ fn remote(path: &Path, options: &OpenOptions) -> Result<Arc<dyn ReadAt>> {
         ..options.remote.clone()
     };
     let opened = Address::parse(path).and_then(|address| Remote::open(&address, &remote));
-    Ok(Arc::new(opened.map_err(|error| error.path(shown(path)))?))
+    opened.map_err(|error| error.path(shown(path)))
 }
 
-/// Reads all bytes of a remote object, so that they are in the cache that `options` name; returns
-/// their number.
+/// Fetches all bytes of a remote object into the cache that `options` name; also returns their
+/// number.
 ///
 /// # Errors
-/// Those of reading.
+/// `Invalid` without a cache, and those of reading.
 #[cfg(feature = "remote")]
-pub fn warm(path: &Path, options: &OpenOptions) -> Result<u64> {
-    let source = remote(path, options)?;
-    let mut buf = vec![0; WARM_STEP];
-    let mut at = 0;
-    while at < source.len() {
-        let left = usize::try_from(source.len() - at).unwrap_or(usize::MAX);
-        let count = left.min(buf.len());
-        let read = source.read_at(at, buf.split_at_mut(count).0);
-        read.map_err(|error| error.path(shown(path)))?;
-        at += count as u64;
-    }
-    Ok(at)
+pub fn warm(path: &Path, how: FillOptions, options: &OpenOptions) -> Result<(Filled, u64)> {
+    let object = remote_object(path, options)?;
+    let filled = object.fill(how).map_err(|error| error.path(shown(path)))?;
+    Ok((filled, object.len()))
+}
+
+/// Fetches what of a remote object was read before into the cache that `options` name; returns the
+/// number of these bytes.
+///
+/// # Errors
+/// `Invalid` if that was another version, and those of reading.
+#[cfg(feature = "remote")]
+pub fn warm_start(path: &Path, reads: &RecordedReads, options: &OpenOptions) -> Result<u64> {
+    let object = remote_object(path, options)?;
+    let read = object.read_recorded(reads);
+    read.map_err(|error| error.path(shown(path)))?;
+    Ok(reads.bytes())
 }
 
 #[cfg(not(feature = "remote"))]

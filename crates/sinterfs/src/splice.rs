@@ -146,6 +146,14 @@ impl ReadAt for Splice {
         self.remote.will_need(&missing);
     }
 
+    fn is_here(&self, range: &Range<u64>) -> bool {
+        let mut pieces = self.pieces(range.clone());
+        pieces.all(|(piece, origin)| match origin {
+            PieceOrigin::Remote => self.remote.is_here(&piece),
+            PieceOrigin::Older(_) => true,
+        })
+    }
+
     fn forget(&self, range: &Range<u64>) -> bool {
         // what the older image has was compared when it was chosen
         self.remote.forget(range)

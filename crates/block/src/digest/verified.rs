@@ -239,6 +239,14 @@ impl ReadAt for Verified {
     fn will_need(&self, ranges: &[Range<u64>]) {
         self.source.will_need(ranges);
     }
+
+    fn will_start(&self, ranges: &[Range<u64>]) {
+        self.source.will_start(ranges);
+    }
+
+    fn is_here(&self, range: &Range<u64>) -> bool {
+        self.source.is_here(range)
+    }
 }
 
 impl fmt::Debug for Verified {

@@ -47,6 +47,18 @@ pub trait ReadAt: Send + Sync {
         let _ = ranges;
     }
 
+    /// Announces all that the start of a program reads. As [`Self::will_need`]; and reads of these
+    /// bytes are no reason to fetch what follows them.
+    fn will_start(&self, ranges: &[Range<u64>]) {
+        self.will_need(ranges);
+    }
+
+    /// Returns whether reading these bytes asks no server.
+    fn is_here(&self, range: &Range<u64>) -> bool {
+        let _ = range;
+        true
+    }
+
     /// Forgets what is kept of these bytes, since they are not what they should be. Returns whether
     /// reading them again may give others: those of a file do not change, those that came from a
     /// server are asked for once more.

@@ -40,6 +40,16 @@ impl Window {
         })
     }
 
+    /// Returns a range of the window as one of the source.
+    fn in_source(&self, range: &Range<u64>) -> Range<u64> {
+        let inside = |at: u64| self.start + at.min(self.len);
+        inside(range.start)..inside(range.end)
+    }
+
+    fn all_in_source(&self, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+        ranges.iter().map(|range| self.in_source(range)).collect()
+    }
+
     /// Returns the offset of the window in the source, in bytes.
     pub fn start(&self) -> u64 {
         self.start
@@ -58,18 +68,19 @@ impl ReadAt for Window {
     }
 
     fn will_need(&self, ranges: &[Range<u64>]) {
-        let inside = |at: u64| self.start + at.min(self.len);
-        let ranges = ranges
-            .iter()
-            .map(|range| inside(range.start)..inside(range.end));
-        let ranges: Vec<_> = ranges.collect();
-        self.source.will_need(&ranges);
+        self.source.will_need(&self.all_in_source(ranges));
+    }
+
+    fn will_start(&self, ranges: &[Range<u64>]) {
+        self.source.will_start(&self.all_in_source(ranges));
+    }
+
+    fn is_here(&self, range: &Range<u64>) -> bool {
+        self.source.is_here(&self.in_source(range))
     }
 
     fn forget(&self, range: &Range<u64>) -> bool {
-        let inside = |at: u64| self.start + at.min(self.len);
-        self.source
-            .forget(&(inside(range.start)..inside(range.end)))
+        self.source.forget(&self.in_source(range))
     }
 }
 

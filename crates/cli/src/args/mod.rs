@@ -7,6 +7,7 @@ pub mod attributes;
 #[cfg(target_os = "linux")]
 pub mod damage;
 pub mod extract;
+pub mod fetch;
 pub mod filter;
 pub mod input;
 pub mod pack;

@@ -3,8 +3,14 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use std::sync::Arc;
+
 use sinterfs::cache::CacheOptions;
-use sinterfs::{Error, OpenOptions, RemoteOptions};
+use sinterfs::{
+    Error, FillOptions, OpenOptions, ReadRecorder, RecordedReads, RemoteOptions, Result,
+};
+
+use crate::args::fetch::FetchWishes;
 
 use crate::{size, text};
 
@@ -70,6 +76,60 @@ impl RemoteArgs {
             ..RemoteOptions::default()
         }
     }
+}
+
+/// What is read of a remote image while it is mounted.
+#[derive(Debug, Clone)]
+pub struct ReadNotes(Arc<ReadRecorder>);
+
+impl ReadNotes {
+    /// Begins to note what is read of the image that will be opened by these options.
+    pub fn begin(options: &mut OpenOptions) -> Self {
+        let recorder = Arc::new(ReadRecorder::default());
+        options.remote.recorder = Some(Arc::clone(&recorder));
+        Self(recorder)
+    }
+
+    /// Returns the number of bytes that were read.
+    pub fn bytes(&self) -> u64 {
+        self.0.reads().map_or(0, |reads| reads.bytes())
+    }
+
+    /// Returns a line about what was read; empty for an image in a file.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(dead_code, reason = "only mounts fetch ahead")
+    )]
+    pub fn line(&self) -> String {
+        self.0.reads().map_or(String::new(), |reads| reads.line())
+    }
+}
+
+/// Applies what is wished to be fetched before anybody reads it. `Invalid` for a list without
+/// reads.
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "only mounts fetch ahead")
+)]
+pub fn fetch(wishes: &FetchWishes, options: &mut OpenOptions) -> Result<()> {
+    let remote = &mut options.remote;
+    if let Some(path) = &wishes.prefetch {
+        remote.recorded = Some(Arc::new(recorded(path)?));
+    }
+    remote.fill = wishes.fill.map(|fill| FillOptions { rate: fill.rate });
+    remote.warn = |error| text::warn(&error.to_string());
+    Ok(())
+}
+
+/// Reads what was recorded from a list.
+pub fn recorded(path: &Path) -> Result<RecordedReads> {
+    let list = std::fs::read(path).map_err(|error| Error::io("cannot read", error));
+    let none = || {
+        let what = "it does not say what was read of a remote image (`mount --record`)";
+        Error::invalid(what)
+    };
+    let found = list.and_then(|list| RecordedReads::find(&list)?.ok_or_else(none));
+    found.map_err(|error| error.path(path))
 }
 
 /// Returns the directory that a flag names, or else the default one.

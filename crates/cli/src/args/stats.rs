@@ -13,6 +13,7 @@ use serde_json::json;
 use sinterfs::mount::{AccessRecorder, AccessReport};
 use sinterfs::{Error, Image, Result};
 
+use super::remote::ReadNotes;
 use crate::text;
 
 /// The interval at which changed counters are written.
@@ -28,7 +29,8 @@ pub struct StatsArgs {
     stats: Option<PathBuf>,
 
     /// Write the paths of files in the order of their first read to this file when the mount ends:
-    /// a list for `sinter build --hot`.
+    /// a list for `sinter build --hot`; of a remote image also which bytes were read, for
+    /// --prefetch.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 }
@@ -38,6 +40,8 @@ pub struct StatsArgs {
 pub struct MountStats {
     watch: Arc<AccessRecorder>,
     record: Option<PathBuf>,
+    /// What was read of the image, if it is remote.
+    reads: ReadNotes,
     /// The thread that writes counters; it ends when the sender is dropped.
     stats: Option<(Sender<()>, JoinHandle<()>)>,
 }
@@ -51,13 +55,18 @@ impl StatsArgs {
         }
     }
 
+    /// Returns whether the order of reads is requested.
+    pub fn records(&self) -> bool {
+        self.record.is_some()
+    }
+
     /// Returns whether any statistics are requested.
     pub fn is_asked(&self) -> bool {
         self.stats.is_some() || self.record.is_some()
     }
 
     /// Starts to collect statistics, if any are requested; fails if a file cannot be written.
-    pub fn start(&self, opened: &Image) -> Result<Option<MountStats>> {
+    pub fn start(&self, opened: &Image, reads: ReadNotes) -> Result<Option<MountStats>> {
         if !self.is_asked() {
             return Ok(None);
         }
@@ -79,6 +88,7 @@ impl StatsArgs {
         Ok(Some(MountStats {
             watch,
             record,
+            reads,
             stats: stats.transpose()?,
         }))
     }
@@ -98,7 +108,10 @@ impl MountStats {
             let _ = thread.join();
         }
         match &self.record {
-            Some(path) => replace(path, &self.watch.order()?),
+            Some(path) => {
+                let order = self.watch.order()?;
+                replace(path, &[&order, self.reads.line().as_bytes()].concat())
+            }
             None => Ok(()),
         }
     }

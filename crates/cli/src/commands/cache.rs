@@ -1,14 +1,15 @@
 //! `sinter cache`: what is kept of remote images on disk.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Subcommand;
 use serde_json::json;
 use sinterfs::cache::{self, CacheOptions, CachedObject};
-use sinterfs::{Error, OpenOptions, RemoteOptions, Result};
+use sinterfs::{Error, FillOptions, OpenOptions, RemoteOptions, Result};
 
+use crate::args::fetch::{FillRate, fill_rate};
 use crate::args::remote;
 use crate::{calendar, exit, size, text};
 
@@ -21,7 +22,11 @@ Examples:
   sinter cache gc --limit 2G
       Remove images that nobody has open, until the rest takes at most 2 GiB.
   sinter cache warm https://host/image.dwarfs
-      Fetch an image into the cache; then --offline needs no server.")]
+      Fetch an image into the cache; then --offline needs no server.
+  sinter cache warm --rate 10M https://host/image.dwarfs
+      Leave others something of the line.
+  sinter cache warm --prefetch list https://host/image.dwarfs
+      Fetch what a start needs that was recorded by `sinter mount --record list`.")]
 pub struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -52,21 +57,35 @@ enum Verb {
         at: At,
     },
     /// Download images.
-    Warm {
-        #[command(flatten)]
-        at: At,
-        /// The size of the cache.
-        #[arg(long, value_name = "SIZE", default_value = "10G", value_parser = size::parse)]
-        cache_limit: u64,
-        /// The images.
-        #[arg(value_name = "URL", required = true)]
-        urls: Vec<PathBuf>,
-    },
+    Warm(WarmArgs),
     /// Remove all images that nobody has open.
     Clear {
         #[command(flatten)]
         at: At,
     },
+}
+
+/// What is downloaded, and how.
+#[derive(Debug, clap::Args)]
+struct WarmArgs {
+    #[command(flatten)]
+    at: At,
+
+    /// The size of the cache.
+    #[arg(long, value_name = "SIZE", default_value = "10G", value_parser = size::parse)]
+    cache_limit: u64,
+
+    /// Bytes a second (default: as fast as they come).
+    #[arg(long, value_name = "RATE", value_parser = fill_rate)]
+    rate: Option<FillRate>,
+
+    /// Download only what was read when this list was recorded (`sinter mount --record`).
+    #[arg(long, value_name = "LIST", conflicts_with = "rate")]
+    prefetch: Option<PathBuf>,
+
+    /// The images.
+    #[arg(value_name = "URL", required = true)]
+    urls: Vec<PathBuf>,
 }
 
 /// Where the cache is.
@@ -90,14 +109,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Verb::Ls { at, json } => list(&cache::list(&at.directory()?)?, *json)?,
         Verb::Gc { at, limit } => freed(cache::collect(&at.directory()?, *limit)?)?,
         Verb::Clear { at } => freed(cache::clear(&at.directory()?)?)?,
-        Verb::Warm {
-            at,
-            cache_limit,
-            urls,
-        } => {
-            for url in urls {
-                warm(url, &at.directory()?, *cache_limit)?;
+        Verb::Warm(args) => {
+            let mut is_whole = true;
+            for url in &args.urls {
+                is_whole &= warm(url, args)?;
             }
+            return Ok(ExitCode::from(if is_whole { 0 } else { exit::PARTIAL }));
         }
         Verb::Verify { at } => return verify(&at.directory()?),
     }
@@ -140,14 +157,15 @@ fn list(objects: &[CachedObject], as_json: bool) -> Result<()> {
     Ok(())
 }
 
-fn warm(url: &std::path::Path, directory: &std::path::Path, limit: u64) -> Result<()> {
+/// Fetches an image, or what of it was read before; returns whether all of that is in the cache.
+fn warm(url: &Path, how: &WarmArgs) -> Result<bool> {
     if !sinterfs::is_url(url) {
         return Err(Error::invalid("not a URL of a remote image").path(url));
     }
     let cache = CacheOptions {
-        limit,
+        limit: how.cache_limit,
         warn: |error| text::warn(&format!("not cached: {error}")),
-        ..CacheOptions::new(directory)
+        ..CacheOptions::new(how.at.directory()?)
     };
     let options = OpenOptions {
         remote: RemoteOptions {
@@ -156,13 +174,24 @@ fn warm(url: &std::path::Path, directory: &std::path::Path, limit: u64) -> Resul
         },
         ..OpenOptions::default()
     };
-    let bytes = sinterfs::warm(url, &options)?;
     let shown = sinterfs::shown(url);
     let shown = text::name(shown.as_os_str().as_encoded_bytes());
-    text::print(&format!("{shown}: {}\n", size::human(bytes)))
+    if let Some(list) = &how.prefetch {
+        let bytes = sinterfs::warm_start(url, &remote::recorded(list)?, &options)?;
+        let bytes = size::human(bytes);
+        text::print(&format!("{shown}: {bytes} of a start\n"))?;
+        return Ok(true);
+    }
+    let rate = how.rate.and_then(|rate| rate.rate);
+    let (filled, len) = sinterfs::warm(url, FillOptions { rate }, &options)?;
+    text::print(&format!("{shown}: {}\n", size::human(len)))?;
+    if !filled.is_whole {
+        text::warn(&format!("{shown}: the cache takes no more of the image"));
+    }
+    Ok(filled.is_whole)
 }
 
-fn verify(directory: &std::path::Path) -> Result<ExitCode> {
+fn verify(directory: &Path) -> Result<ExitCode> {
     let (mut checked, mut damaged) = (0_u64, 0_u64);
     for (object, damage) in cache::verify(directory)? {
         checked = checked.saturating_add(damage.checked);

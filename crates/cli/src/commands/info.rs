@@ -1,15 +1,17 @@
 //! `sinter info`: shows properties and history of an image.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sinterfs::image::{DAMAGE, InfoRows, InfoValue};
 use sinterfs::ops::{Usage, container_rows};
 use sinterfs::platform::names;
-use sinterfs::{Error, Kind, OpenOptions, Result};
+use sinterfs::{Error, Image, Kind, OpenOptions, Result};
 
 use super::digest::is_same;
 use crate::args::input::ImageArgs;
+use crate::args::remote::ReadNotes;
 use crate::composefs_lines::{self, ComposefsFacts};
 use crate::unsquashfs_superblock::{self, UnsquashfsFacts};
 use crate::{exit, page, text};
@@ -72,10 +74,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         return text::print_bytes(&composefs_lines::lines(facts, &images, objects)?)
             .map(|()| ExitCode::SUCCESS);
     }
-    let options = OpenOptions {
+    let mut options = OpenOptions {
         salvage: true,
         ..args.image.options()
     };
+    let reads = ReadNotes::begin(&mut options);
     let opened = match args.image.open_with(&options) {
         Ok(opened) => opened,
         Err(error) if error.kind() == Kind::Corrupt => return damaged(args, &options, error),
@@ -85,9 +88,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         opened.dump(&mut std::io::stdout().lock())?;
         return Ok(ExitCode::SUCCESS);
     }
+    let of_server = remote_rows(args, &opened, &reads)?;
     let mut details = opened.info()?;
     let container = container_rows(&opened)?;
     details.extend(container.map(|rows| ("container".to_owned(), rows)));
+    details.extend(of_server.map(|rows| ("remote".to_owned(), InfoValue::Map(rows))));
     let is_damaged = details.iter().any(|(name, _)| name == DAMAGE);
     if let Some(report) = &args.report {
         write_report(args, report, &details, &opened.usage()?)?;
@@ -106,6 +111,19 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     } else {
         ExitCode::SUCCESS
     })
+}
+
+/// Returns what a mount of a remote image fetches before anybody reads a file; `None` for a file.
+fn remote_rows(args: &Args, opened: &Image, reads: &ReadNotes) -> Result<Option<InfoRows>> {
+    if !sinterfs::is_url(&args.image.image) {
+        return Ok(None);
+    }
+    let len = |range: &Range<u64>| range.end.saturating_sub(range.start);
+    let start: u64 = opened.start_ranges()?.iter().map(len).sum();
+    Ok(Some(vec![
+        ("bytes to open it".to_owned(), reads.bytes().into()),
+        ("bytes of a start (--hot)".to_owned(), start.into()),
+    ]))
 }
 
 /// Prints what can be said of an image that is too damaged to be opened, and the error.

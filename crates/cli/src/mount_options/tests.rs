@@ -4,6 +4,7 @@ use super::*;
 
 fn settings() -> Settings {
     Settings {
+        fetch: FetchWishes::default(),
         image: OpenOptions::default(),
         mount: MountOptions::default(),
         record: None,

@@ -272,7 +272,11 @@ impl NextBlocks for Dwarfs {
         let count = self.sections.blocks.len() as u128;
         let block = key.checked_sub(self.cache_key);
         let next = block.filter(|block| *block < count)?.saturating_add(1);
-        Some(self.cache_key | if next < count { next } else { 0 })
+        let next = if next < count { next } else { 0 };
+        // who decodes ahead has no reason to fetch
+        let range = self.sections.blocks.get(usize::try_from(next).ok()?);
+        let is_here = range.is_some_and(|range| self.reader.is_here(*range));
+        is_here.then_some(self.cache_key | next)
     }
 
     fn open(&self, key: u128) -> Result<Opened> {

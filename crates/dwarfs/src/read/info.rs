@@ -3,6 +3,7 @@
 //! **Invariant:** informational only; reading files needs none of it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use sinterfs_model::Result;
 
@@ -235,6 +236,39 @@ impl Dwarfs {
                 .saturating_add(range.len.saturating_sub(header));
         }
         Ok(categories.into_values().collect())
+    }
+
+    /// Returns where the blocks are that a start needs first (`--hot`), as ranges of the file that
+    /// the image is in.
+    pub fn hot_ranges(&self) -> Result<Vec<Range<u64>>> {
+        let Some((names, numbers)) = self.category_tables()? else {
+            return Ok(Vec::new());
+        };
+        let hot = names
+            .iter()
+            .position(|name| name == sinterfs_model::Category::Hot.name());
+        let Some(hot) = hot.map(|hot| hot as u64) else {
+            return Ok(Vec::new());
+        };
+        let blocks = self.sections.blocks.iter();
+        let numbered = blocks.zip(numbers.iter(&self.metadata.data));
+        let blocks = numbered.filter(|(_, number)| *number == hot);
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        for (block, _) in blocks {
+            let start = self.reader.file_offset(block.offset);
+            let end = start.saturating_add(block.len);
+            match ranges.last_mut().filter(|last| last.end == start) {
+                Some(last) => last.end = end,
+                None => ranges.push(start..end),
+            }
+        }
+        Ok(ranges)
+    }
+
+    /// Announces that these blocks will be read.
+    pub fn announce_hot(&self) -> Result<()> {
+        self.reader.will_start(&self.hot_ranges()?);
+        Ok(())
     }
 
     /// Returns the names of the categories and the category of each block, if recorded.

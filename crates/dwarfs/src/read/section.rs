@@ -7,6 +7,7 @@
 //! compared with checksums of their leaves, which were made together with the XXH3.
 //! Spec: dwarfs-format(5), "FILE STRUCTURE".
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use sinterfs_block::cache::Opened;
@@ -312,6 +313,22 @@ impl SectionReader {
         let bytes = |range: SectionRange| range.offset..range.offset.saturating_add(range.len);
         let ranges: Vec<_> = sections.into_iter().map(bytes).collect();
         self.window.will_need(&ranges);
+    }
+
+    /// Announces what a start reads, as ranges of the file that the image is in.
+    pub(crate) fn will_start(&self, ranges: &[Range<u64>]) {
+        let start = self.file_offset(0);
+        let inside = |at: u64| at.saturating_sub(start);
+        let ranges = ranges
+            .iter()
+            .map(|range| inside(range.start)..inside(range.end));
+        self.window.will_start(&ranges.collect::<Vec<_>>());
+    }
+
+    /// Returns whether no server is asked for a section.
+    pub(crate) fn is_here(&self, range: SectionRange) -> bool {
+        let end = range.offset.saturating_add(range.len);
+        self.window.is_here(&(range.offset..end))
     }
 
     /// Reads the header of a listed section. `Corrupt` if it does not match the list.

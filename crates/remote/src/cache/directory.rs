@@ -11,7 +11,7 @@ use sinterfs_block::verity::hex;
 use sinterfs_model::{Error, Result};
 use sinterfs_platform::files;
 
-use crate::fetch::ObjectVersion;
+use crate::version::ObjectVersion;
 
 /// The version of the layout.
 const LAYOUT: &str = "v1";

@@ -18,9 +18,9 @@ use super::directory::{CacheDirectory, describe, read_description, write_whole};
 use super::leaf_locks;
 use super::sum::sum_of;
 use super::tidy;
-use crate::fetch::ObjectVersion;
 use crate::leaves::Leaf;
 use crate::plan::{self, LEAF};
+use crate::version::ObjectVersion;
 
 /// Bytes that are stored between two looks at the size of the cache.
 const BETWEEN: u64 = 64 << 20;
@@ -36,6 +36,8 @@ pub(crate) struct Store {
     /// Whether leaves are stored; not after a failure, nor in a cache that cannot be written.
     writes: AtomicBool,
     warned: AtomicBool,
+    /// Whether there was no room for the last leaves.
+    full: AtomicBool,
     /// Bytes that were stored since the size of the cache was looked at.
     stored: AtomicU64,
     storing: Mutex<()>,
@@ -65,6 +67,7 @@ impl Store {
             options: options.clone(),
             writes: AtomicBool::new(writes),
             warned: AtomicBool::new(false),
+            full: AtomicBool::new(false),
             stored: AtomicU64::new(BETWEEN),
             storing: Mutex::new(()),
             _open: open,
@@ -82,6 +85,11 @@ impl Store {
         let mut bytes = vec![0; len];
         self.data.read_exact_at(&mut bytes, range.start).ok()?;
         (sum_of(&bytes) == sum).then(|| Leaf::from(bytes))
+    }
+
+    /// Returns whether leaves are stored: not after a failure, nor when there was no room.
+    pub(crate) fn writes(&self) -> bool {
+        self.writes.load(Ordering::Relaxed) && !self.full.load(Ordering::Relaxed)
     }
 
     /// Returns whether a leaf seems to be there.
@@ -147,6 +155,7 @@ impl Store {
             .map_or(0, |(free, all)| (all / 100 * percent).saturating_sub(free));
         let limit = self.options.limit.saturating_sub(between.max(bytes));
         let room = tidy::make_room(&self.options.directory, limit, reserve);
+        self.full.store(!room, Ordering::Relaxed);
         if !room {
             // asked again after the next leaves
             self.stored.store(BETWEEN, Ordering::Relaxed);

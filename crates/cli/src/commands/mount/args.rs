@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::args::damage::DamageArgs;
+use crate::args::fetch::FetchArgs;
 use crate::args::input::ImageArgs;
 use crate::args::stats::StatsArgs;
 
@@ -27,6 +28,10 @@ Examples:
   /mnt/bin/app --version; sinter umount /mnt
   sinter build DIR -o fast.dwarfs --hot list
       Store the files that a program reads at its start first.
+  sinter mount --prefetch list https://host/image.squashfs /mnt
+      Fetch at once what was read when that list was recorded.
+  sinter mount --fill=20M https://host/image.dwarfs /mnt
+      Fetch the rest of the image meanwhile, 20 MiB a second.
   sinter mount --stats s.json image.dwarfs /mnt
       Write counters of reads and of the cache.
   sinter mount --kernel image.cfs /mnt --objects /store
@@ -71,8 +76,8 @@ all objects before the mount.
 
 Mount options: allow_other, allow_root, auto_unmount, default_permissions, fsname=NAME, \
 subtype=NAME, overlay=UPPER, dev, suid, noexec, uid=N, gid=N, umask=MODE, context=LABEL, \
-timeout=SECONDS, digest=HEX, signed_by=KEY, offset=N, cachesize=SIZE, workers=N, and those of \
-mount(8) and fstab(5). \
+timeout=SECONDS, digest=HEX, signed_by=KEY, offset=N, cachesize=SIZE, workers=N, prefetch=LIST, \
+fill[=RATE], and those of mount(8) and fstab(5). \
 `mount -t sinter` and lines of fstab work where the program is also installed as \
 /sbin/mount.sinter; docs/fstab.md has examples.")]
 pub struct Args {
@@ -137,6 +142,9 @@ pub struct Args {
 
     #[command(flatten)]
     pub(super) damage: DamageArgs,
+
+    #[command(flatten)]
+    pub(super) fetch: FetchArgs,
 
     #[command(flatten)]
     pub(super) stats: StatsArgs,

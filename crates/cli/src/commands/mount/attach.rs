@@ -17,6 +17,7 @@ use sinterfs::{Error, Image, Kind, OpenOptions, Result};
 use super::args::Args;
 use crate::args::damage::DamageLog;
 use crate::args::input;
+use crate::args::remote::{self, ReadNotes};
 use crate::args::stats::MountStats;
 use crate::mount_options::{self, Settings};
 use crate::{flags, text};
@@ -95,7 +96,7 @@ impl Attached {
 
 /// Opens and mounts the images; `None` if the mount needs no process.
 pub(super) fn attach(args: &Args, target: &MountTarget<'_>) -> Result<Option<Attached>> {
-    let settings = settings(args, target)?;
+    let mut settings = settings(args, target)?;
     let stats = args.stats.recording(settings.record.clone());
     let is_stack = settings.upper.is_some() || target.images.len() > 1;
     if args.kernel && settings.image.objects.is_some() && !is_stack {
@@ -116,12 +117,18 @@ pub(super) fn attach(args: &Args, target: &MountTarget<'_>) -> Result<Option<Att
             }
         }
     }
+    let reads = ReadNotes::begin(&mut settings.image);
     let opened = open_all(target, &settings.image)?;
-    if !args.no_ahead {
+    // what is decoded ahead is not what was needed
+    if !args.no_ahead && !stats.records() {
         opened.iter().for_each(Image::decode_ahead);
     }
+    // a list of what is read says more than the image
+    if settings.fetch.prefetch.is_none() {
+        opened.iter().try_for_each(Image::announce_start)?;
+    }
     let watching = match opened.as_slice() {
-        [only] => stats.start(only)?,
+        [only] => stats.start(only, reads)?,
         _ if stats.is_asked() => return Err(of_one_image("--stats and --record")),
         _ => None,
     };
@@ -261,6 +268,7 @@ fn settings(args: &Args, target: &MountTarget<'_>) -> Result<Settings> {
     mount.image = first.canonicalize().ok();
     mount.catch_signals = true;
     let mut settings = Settings {
+        fetch: args.fetch.wishes(),
         image,
         mount,
         record: None,
@@ -289,6 +297,9 @@ fn settings(args: &Args, target: &MountTarget<'_>) -> Result<Settings> {
         )?;
     }
     mount_options::check_writable(&settings)?;
+    if settings.fetch.are_of(target.images.iter().copied())? {
+        remote::fetch(&settings.fetch, &mut settings.image)?;
+    }
     Ok(settings)
 }
 

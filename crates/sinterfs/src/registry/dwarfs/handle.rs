@@ -1,6 +1,7 @@
 //! An opened DwarFS image.
 
 use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
@@ -61,6 +62,14 @@ impl Handle for Opened {
 
     fn decode_ahead(&self) {
         self.concrete.decode_ahead();
+    }
+
+    fn start_ranges(&self) -> Result<Vec<Range<u64>>> {
+        self.concrete.hot_ranges()
+    }
+
+    fn announce_start(&self) -> Result<()> {
+        self.concrete.announce_hot()
     }
 
     fn unrepresented(&self) -> Result<Vec<Loss>> {
