@@ -677,6 +677,22 @@ fn the_rest_is_fetched_while_it_is_mounted() {
 }
 
 #[test]
+fn a_pull_without_a_cache_fetches_each_byte_once() {
+    let dir = scratch();
+    let server = HttpServer::start();
+    server.delay(Duration::from_millis(1));
+    // more than memory holds
+    let image = noise(7, 160 << 20);
+    server.put("/x", image.clone(), "\"1\"");
+    let out = dir.path().join("out");
+    let words = ["-o", out.to_str().unwrap(), "--cache", "none"];
+    run([&["pull", &server.url("/x")], &words[..]].concat());
+    assert!(std::fs::read(&out).unwrap() == image);
+    let sent = bytes(&server.take());
+    assert!(sent <= 161 << 20, "{sent} bytes");
+}
+
+#[test]
 fn a_pull_takes_equal_leaves_by_digests() {
     let dir = scratch();
     let tree = tree(dir.path());
