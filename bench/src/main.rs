@@ -31,7 +31,7 @@ use case::Case;
 use harness::{interrupt, sets, shell, tar_stream};
 use options::BenchOptions;
 use report::document::{self, Notes};
-use results::{Store, cells, load_file};
+use results::{Store, cells, load_file, merged};
 use workspace::Outcome;
 
 fn main() -> ExitCode {
@@ -71,8 +71,7 @@ fn bench(options: &BenchOptions) -> Outcome {
     let measured = measure(options, &store);
     let docs = workspace::root().join("docs");
     let own = store.load()?;
-    let mut all = load_file(&docs.join(document::DATA))?;
-    all.extend(own.iter().cloned());
+    let all = merged(load_file(&docs.join(document::DATA))?, &own);
     let mut shown = if options.suite == "render" {
         all.clone()
     } else {

@@ -29,7 +29,7 @@ pub struct Subject {
 }
 
 /// One run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     pub subject: Subject,
     /// Differs where the program, the command line or the input does.
@@ -132,6 +132,13 @@ pub fn load_file(path: &Path) -> Result<Vec<Record>, String> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(e) => Err(format!("{}: {e}", path.display())),
     }
+}
+
+/// Returns the records of both; one that is in both, since a rendering has taken it over, once.
+pub fn merged(kept: Vec<Record>, own: &[Record]) -> Vec<Record> {
+    let is_new = |run: &&Record| !kept.contains(run);
+    let new: Vec<Record> = own.iter().filter(is_new).cloned().collect();
+    [kept, new].concat()
 }
 
 /// Returns the text of a file of results with all runs of cells.
@@ -279,5 +286,21 @@ pub mod tests {
         assert_eq!(cells(&runs)[1].median("wall"), Some(6.0));
         assert_eq!(cells(&runs)[1].median("size"), None);
         assert_eq!(cells(&runs)[0].median("wall"), Some(9.0));
+    }
+
+    #[test]
+    fn a_run_that_was_taken_over_is_not_taken_again() {
+        let odd = [("wall", 0.1 + 0.2), ("cpu", 1.0 / 3.0)];
+        let runs = [
+            record("s", "build", "sinter 7", &odd),
+            record("s", "build", "sinter 7", &[("wall", 2.0)]),
+        ];
+        let kept: Vec<_> = to_lines(&cells(&runs))
+            .lines()
+            .filter_map(from_line)
+            .collect();
+        let newer = record("s", "build", "sinter 7", &[("wall", 3.0)]);
+        let own = [runs.as_slice(), &[newer]].concat();
+        assert_eq!(merged(kept, &own), own);
     }
 }
