@@ -47,7 +47,7 @@ pub(crate) const FIRST_PREFIXES: Kernel = Kernel::new(6, 4);
 const FIRST_PLAIN_PREFIXES: Kernel = Kernel::new(6, 17);
 
 /// The first version whose blocks may be shorter than pages.
-const FIRST_SHORT_BLOCKS: Kernel = Kernel::new(6, 4);
+pub(crate) const FIRST_SHORT_BLOCKS: Kernel = Kernel::new(6, 4);
 
 /// The first versions that read images with a feature.
 const FEATURES: [(u32, Kernel); 8] = [

@@ -44,6 +44,7 @@ mod xattr_name;
 pub(crate) mod xattrs;
 
 pub use compression::Compression;
+pub use limits::BlockSize;
 pub(crate) use limits::{BLOCK, BLOCK_BITS};
 pub use options::{Extended, WriteOptions};
 pub use prefixes::XattrPrefixes;

@@ -78,6 +78,12 @@ pub trait Handle: Send + Sync {
     fn image(&self) -> &Arc<dyn Image>;
     /// Returns named facts about the image.
     fn details(&self) -> Result<InfoRows>;
+    /// Returns named facts about how an inode is stored, with the places of its content and the
+    /// entries of a directory; `None` where the format shows none.
+    fn inode_details(&self, ino: Ino) -> Result<Option<InfoRows>> {
+        let _ = ino;
+        Ok(None)
+    }
     /// Writes all structures as text.
     fn dump(&self, out: &mut dyn Write) -> Result<()>;
     /// Returns the offset of the image in its file in bytes.

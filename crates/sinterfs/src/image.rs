@@ -248,6 +248,15 @@ impl Image {
         Ok(rows)
     }
 
+    /// Returns facts about how an inode is stored, with the places of its content and the entries
+    /// of a directory; `None` where the format shows none. By now that is only EROFS.
+    ///
+    /// # Errors
+    /// `Corrupt` for damaged metadata.
+    pub fn inode_info(&self, ino: Ino) -> Result<Option<InfoRows>> {
+        self.0.handle.inode_details(ino)
+    }
+
     /// Returns damage to parts of the image that are not needed to read it, and which partition was
     /// opened where none was named.
     pub fn warnings(&self) -> Vec<Error> {

@@ -20,7 +20,7 @@ use super::versions::Versions;
 use crate::layout::{
     INODE_SLOT, InodeCompact, InodeExtended, SUPERBLOCK_OFFSET, Superblock, chunk,
 };
-use crate::write::{BLOCK, directories, xattrs};
+use crate::write::{BLOCK, BlockSize, directories, xattrs};
 
 /// The permissions of the whiteouts that hide the directories of the store.
 const STUB_MODE: u16 = 0o644;
@@ -219,7 +219,7 @@ impl ImagePlan {
         let entries = self.entries(dir);
         let (mut rest, mut full) = (&entries[..], 0);
         loop {
-            let (count, used) = directories::first_block(rest);
+            let (count, used) = directories::first_block(rest, BlockSize::default());
             rest = rest.get(count..).unwrap_or_default();
             if rest.is_empty() {
                 return match Content::cut(used) {

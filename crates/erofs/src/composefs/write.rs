@@ -25,7 +25,7 @@ use crate::layout::{
     COMPOSEFS_MAGIC, ComposefsHeader, InodeCompact, InodeExtended, MAGIC, SUPERBLOCK_OFFSET,
     Superblock, XATTR_WORD, compat, format,
 };
-use crate::write::{BLOCK, BLOCK_BITS, directories, xattrs};
+use crate::write::{BLOCK, BLOCK_BITS, BlockSize, directories, xattrs};
 
 /// The layouts of content, as bits of an inode's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,7 +173,8 @@ impl ImagePlan {
         let entries = self.entries(dir);
         let (mut rest, mut bytes) = (&entries[..], Vec::new());
         while !rest.is_empty() {
-            let (block, after) = rest.split_at(directories::first_block(rest).0);
+            let (block, after) =
+                rest.split_at(directories::first_block(rest, BlockSize::default()).0);
             bytes.resize(bytes.len().next_multiple_of(BLOCK as usize), 0);
             directories::write_block(
                 block,

@@ -16,6 +16,7 @@ use zerocopy::little_endian::{U16, U32, U64};
 use super::attributes::Shown;
 use super::content::Body;
 use crate::layout::{InodeExtended, chunk, format};
+use crate::write::BlockSize;
 use crate::write::inode_offsets::InodeSize;
 use crate::write::inodes::tail_of;
 use crate::write::xattrs;
@@ -52,7 +53,9 @@ impl Made {
     /// Returns the length of the inline tail.
     pub(super) fn tail(&self) -> u64 {
         match self.shown.kind {
-            FileType::Directory | FileType::Symlink => tail_of(self.shown.size),
+            FileType::Directory | FileType::Symlink => {
+                tail_of(self.shown.size, BlockSize::default())
+            }
             _ => 0,
         }
     }

@@ -13,8 +13,8 @@ use std::ops::ControlFlow;
 use sinterfs_model::{Cursor, Error, FileType, Image, Ino, Result};
 
 use crate::layout::NAME_MAX;
-use crate::write::BLOCK;
 use crate::write::directories::{first_block, write_block};
+use crate::write::{BLOCK, BlockSize};
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
@@ -99,7 +99,7 @@ impl DirectoryListing {
         let all = self.all(0, 0);
         let (mut rest, mut len) = (&all[..], 0_u64);
         while !rest.is_empty() {
-            let (count, used) = first_block(rest);
+            let (count, used) = first_block(rest, BlockSize::default());
             len = len.next_multiple_of(BLOCK) + used;
             rest = rest.get(count..).unwrap_or_default();
         }
@@ -111,7 +111,7 @@ impl DirectoryListing {
         let all = self.all(own, parent);
         let (mut rest, mut bytes) = (&all[..], Vec::new());
         while !rest.is_empty() {
-            let (block, after) = rest.split_at(first_block(rest).0);
+            let (block, after) = rest.split_at(first_block(rest, BlockSize::default()).0);
             bytes.resize(bytes.len().next_multiple_of(BLOCK as usize), 0);
             write_block(block, |inode| *inode, &mut bytes);
             rest = after;

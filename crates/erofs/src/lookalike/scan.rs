@@ -20,8 +20,8 @@ use super::pool::Pool;
 use super::regions::{CONTENT, DIRECTORIES, INODES, XATTRS};
 use super::space::Space;
 use crate::layout::INODE_SLOT;
-use crate::write::BLOCK;
 use crate::write::inode_offsets::InodeOffsets;
+use crate::write::{BLOCK, BlockSize};
 
 /// A directory whose inode has its offset, and whose content is still to be made.
 #[derive(Debug, Clone, Copy)]
@@ -123,7 +123,7 @@ impl<'a> Scan<'a> {
         // the first comes out of the stack first
         self.waiting.get_mut(first..).unwrap_or_default().reverse();
         let bytes = names.content(dir.nid, dir.parent);
-        let tail = crate::write::inodes::tail_of(bytes.len() as u64) as usize;
+        let tail = crate::write::inodes::tail_of(bytes.len() as u64, BlockSize::default()) as usize;
         let (body, tail) = bytes.split_at(bytes.len() - tail);
         put(&mut self.directories, dir.blocks, body)?;
         put(&mut self.inodes, dir.tail, tail)
@@ -220,7 +220,7 @@ impl<'a> Scan<'a> {
 
     /// Reserves the blocks of a directory or symlink, without its inline tail.
     fn blocks(&mut self, size: u64) -> Result<Body> {
-        let body = size - crate::write::inodes::tail_of(size);
+        let body = size - crate::write::inodes::tail_of(size, BlockSize::default());
         let start = DIRECTORIES + self.directories.len() as u64;
         let len = body.next_multiple_of(BLOCK);
         if start + len > CONTENT {

@@ -22,6 +22,8 @@ const BLOCK_BITS: std::ops::RangeInclusive<u8> = 9..=16;
 pub struct Superblock {
     /// The block size as a power of two.
     pub block_bits: u32,
+    /// Extensions of 16 bytes.
+    pub extensions: u8,
     /// Bits of `layout::compat`.
     pub compat: u32,
     /// Bits of `layout::incompat`.
@@ -108,6 +110,7 @@ impl Superblock {
         let name_end = raw.volume_name.iter().position(|byte| *byte == 0);
         Ok(Self {
             block_bits,
+            extensions: raw.extensions,
             compat,
             incompat,
             checksum,
@@ -156,6 +159,13 @@ impl Superblock {
     /// Returns whether bits of `layout::incompat` are set.
     pub fn has(&self, bits: u32) -> bool {
         self.incompat & bits != 0
+    }
+
+    /// Returns the length of the superblock in bytes.
+    #[allow(clippy::len_without_is_empty, reason = "it is never empty")]
+    pub fn len(&self) -> u64 {
+        layout::Superblock::BASE as u64
+            + u64::from(self.extensions) * layout::Superblock::EXTENSION as u64
     }
 
     /// Returns the names of all features of the image.

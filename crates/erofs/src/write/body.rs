@@ -184,12 +184,13 @@ fn is_row(tables: &ContentTables, extents: &[MapExtent]) -> bool {
 
 fn flat<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> Result<(Body, &'a [u8])> {
     let (mut first, mut next, mut tail) = (None, 0, &[][..]);
+    let block = tables.options.extended.block.bytes();
     for extent in extents {
         let (unit, placed) = whole_unit(tables, extent)?;
         if first.is_some() && (placed.start != next || !tail.is_empty()) {
             return Err(map_violates_geometry());
         }
-        first = first.or(Some(placed.start / BLOCK));
+        first = first.or(Some(placed.start / block));
         next = placed.end();
         tail = tables.inline_tails.get(unit);
     }
@@ -228,7 +229,7 @@ fn mapped<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> Result<(Body,
 
 fn chunks(tables: &ContentTables, extents: &[MapExtent]) -> Result<ChunkMap> {
     let on_device = tables.options.device.is_some();
-    let mut pieces = ChunkPieces::new(on_device);
+    let mut pieces = ChunkPieces::new(on_device).in_blocks(tables.options.extended.block);
     // addresses on a device count from its own beginning
     let before = if on_device { BLOCK } else { 0 };
     for extent in extents {
@@ -259,7 +260,8 @@ impl Maps {
         let number = algorithm.map_or(0, Algorithm::number);
         Self {
             size: 0,
-            clusters: ClusterMap::new(number, u64::from(options.block_size) > BLOCK),
+            clusters: ClusterMap::new(number, u64::from(options.block_size) > BLOCK)
+                .with_full_indexes(options.extended.legacy_compress),
             extents: Vec::new(),
             algorithm,
             in_blocks: options.form() == Form::Clusters,

@@ -8,7 +8,7 @@ use sinterfs_model::{Error, Result, Setting};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
-use super::limits::{BLOCK, BLOCK_BITS};
+use super::limits::BlockSize;
 use crate::layout::{ChunkIndex, chunk};
 
 /// The longest chunk as a power of two: kernels count in machine words.
@@ -32,6 +32,7 @@ pub(super) struct ChunkMap {
     blocks: Vec<u32>,
     /// Whether content is on a further device.
     on_device: bool,
+    block: BlockSize,
 }
 
 /// The ranges of a file, one after the other; adjacent ones are merged.
@@ -40,6 +41,7 @@ pub(super) struct ChunkPieces {
     /// Whether content is on a further device.
     on_device: bool,
     size: u64,
+    block: BlockSize,
     /// Where each range begins in the file and in the image; `None` for a hole.
     found: Vec<(u64, Option<u64>)>,
 }
@@ -51,6 +53,11 @@ impl ChunkPieces {
             on_device,
             ..Self::default()
         }
+    }
+
+    /// Counts addresses in blocks of another size.
+    pub(super) fn in_blocks(self, block: BlockSize) -> Self {
+        Self { block, ..self }
     }
 
     /// Adds a range of so many bytes that is stored at an offset, or a hole.
@@ -75,7 +82,9 @@ impl ChunkPieces {
         let most = ends.map(u64::trailing_zeros).min().unwrap_or(u32::MAX);
         let whole = self.size.checked_next_power_of_two();
         let whole = whole.map_or(BITS_MAX, u64::trailing_zeros);
-        let bits = most.min(whole).clamp(u32::from(BLOCK_BITS), BITS_MAX);
+        let bits = most
+            .min(whole)
+            .clamp(u32::from(self.block.bits()), BITS_MAX);
         let count = self.size.div_ceil(1 << bits);
         if count > CHUNKS_MAX {
             let options = [
@@ -102,15 +111,15 @@ impl ChunkPieces {
             }
             let (from, place) = piece;
             blocks.push(match place {
-                Some(place) => address((place + (at - from)) / BLOCK)?,
+                Some(place) => address((place + (at - from)) / self.block.bytes())?,
                 None => HOLE,
             });
         }
-        let on_device = self.on_device;
         Ok(ChunkMap {
             bits,
             blocks,
-            on_device,
+            on_device: self.on_device,
+            block: self.block,
         })
     }
 }
@@ -124,7 +133,7 @@ impl ChunkMap {
     /// Returns the chunk format for the inode.
     pub(super) fn format(&self) -> u64 {
         let indexes = if self.on_device { chunk::INDEXES } else { 0 };
-        u64::from((self.bits - u32::from(BLOCK_BITS)) as u16 & chunk::BITS_MASK | indexes)
+        u64::from((self.bits - u32::from(self.block.bits())) as u16 & chunk::BITS_MASK | indexes)
     }
 
     /// Appends the map to an inode that ends at a multiple of 4.
@@ -153,6 +162,7 @@ impl ChunkMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::write::BLOCK;
 
     fn chunks(pieces: &[(u64, Option<u64>)]) -> (u32, Vec<u32>) {
         let mut all = ChunkPieces::default();

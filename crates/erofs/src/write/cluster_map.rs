@@ -36,6 +36,8 @@ pub(super) struct ClusterMap {
     algorithm: u8,
     /// Whether pclusters may have several blocks.
     big: bool,
+    /// Whether indexes are full, whatever the map is.
+    legacy: bool,
 }
 
 impl ClusterMap {
@@ -48,7 +50,13 @@ impl ClusterMap {
             inline: None,
             algorithm,
             big,
+            legacy: false,
         }
+    }
+
+    /// Gives the map full indexes, which kernels before 5.4 need.
+    pub(super) fn with_full_indexes(self, legacy: bool) -> Self {
+        Self { legacy, ..self }
     }
 
     /// Adds content that is stored in blocks, compressed if these are fewer.
@@ -87,7 +95,7 @@ impl ClusterMap {
     fn can_be_compact(&self) -> bool {
         let has_partial = self.heads.iter().any(|head| head.partial);
         let is_far = |offset| u32::try_from(offset).is_err();
-        !has_partial && !self.fragment.is_some_and(is_far)
+        !self.legacy && !has_partial && !self.fragment.is_some_and(is_far)
     }
 
     /// Adds the end of the content, which is in the packed inode.

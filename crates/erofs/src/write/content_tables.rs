@@ -77,12 +77,12 @@ impl ContentTables {
         let is_flat = encoded.as_ref().is_none_or(|encoded| encoded.is_flat);
         let tail = match encoded {
             Some(encoded) => encoded.inline.map_or(0, |tail| tail.stored_len as usize),
-            None if self.has_flat_tails() => stored % BLOCK as usize,
+            None if self.has_flat_tails() => stored % self.options.extended.block.bytes() as usize,
             None => 0,
         };
         let now = stored.saturating_sub(tail);
         let bytes = block.bytes.get(now..).unwrap_or_default();
-        let may_keep_tail = may_keep_tail && is_short_tail(tail);
+        let may_keep_tail = may_keep_tail && self.is_short_tail(tail);
         let is_kept = may_keep_tail && self.inline_tails.push(unit, bytes)?;
         self.inline_tails.has_encoded |= is_kept && !is_flat;
         Ok(if is_kept || tail == 0 {
@@ -99,6 +99,12 @@ impl ContentTables {
                 gap: BLOCK - tail as u64,
             }
         })
+    }
+
+    /// Returns whether an inline tail may have so many bytes.
+    fn is_short_tail(&self, len: usize) -> bool {
+        let is_half = 2 * len as u64 <= self.options.extended.block.bytes();
+        is_short_tail(len) && is_half
     }
 
     /// Returns whether the ends of units that are stored uncompressed without being cut may be

@@ -19,6 +19,8 @@ pub(super) struct CutRule {
     pub(super) most: usize,
     /// Whether pclusters fill whole blocks.
     pub(super) in_blocks: bool,
+    /// Whether they begin with what they hold; else with zeros.
+    pub(super) zeros_behind: bool,
     /// What may become of the tail.
     pub(super) tail: TailRule,
 }
@@ -155,7 +157,7 @@ impl<'a> Cutter<'a> {
         Ok(is_pcluster.then_some((taken, stream)))
     }
 
-    /// Adds content that was encoded; in blocks with zeros in front, which readers skip.
+    /// Adds content that was encoded; in blocks with zeros in front, which readers skip, or behind.
     fn add(&mut self, raw: usize, stream: &[u8]) {
         let at = self.cut.bytes.len();
         let stored = if self.rule.in_blocks {
@@ -163,8 +165,11 @@ impl<'a> Cutter<'a> {
         } else {
             stream.len()
         };
-        self.cut.bytes.resize(at + stored - stream.len(), 0);
+        if !self.rule.zeros_behind {
+            self.cut.bytes.resize(at + stored - stream.len(), 0);
+        }
         self.cut.bytes.extend_from_slice(stream);
+        self.cut.bytes.resize(at + stored, 0);
         self.push(raw, stored, at);
     }
 
@@ -213,6 +218,7 @@ mod tests {
         let rule = CutRule {
             most,
             in_blocks: true,
+            zeros_behind: false,
             tail,
         };
         cut(&codec.parse().unwrap(), rule, (0, raw)).unwrap()

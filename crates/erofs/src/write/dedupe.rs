@@ -311,6 +311,7 @@ mod tests {
                 let rule = CutRule {
                     most,
                     in_blocks,
+                    zeros_behind: false,
                     tail,
                 };
                 let (skip, offset) = (n * 1237 % 9000, n * 7919 % 90_000);
@@ -326,6 +327,7 @@ mod tests {
         let rule = CutRule {
             most: 4096,
             in_blocks: true,
+            zeros_behind: false,
             tail: TailRule::default(),
         };
         assert_eq!(check("lz4", rule, (10_000, 5000, 4100)), 0);

@@ -7,7 +7,7 @@ use sinterfs_model::{Error, FileType, NodeId, Result, Tree};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U64};
 
-use super::limits::BLOCK;
+use super::limits::BlockSize;
 use crate::layout::{DirentRaw, NAME_MAX};
 
 /// Bytes of an entry without its name.
@@ -53,11 +53,11 @@ fn entries(tree: &Tree, dir: NodeId) -> Result<Vec<(&[u8], NodeId)>> {
 }
 
 /// Returns how many of the entries fit into a block, and the bytes that they take.
-pub(crate) fn first_block<T>(entries: &[(&[u8], T)]) -> (usize, u64) {
+pub(crate) fn first_block<T>(entries: &[(&[u8], T)], size: BlockSize) -> (usize, u64) {
     let mut used = 0;
     for (count, (name, _)) in entries.iter().enumerate() {
         let more = used + ENTRY + name.len() as u64;
-        if more > BLOCK {
+        if more > size.bytes() {
             return (count, used);
         }
         used = more;
@@ -66,13 +66,18 @@ pub(crate) fn first_block<T>(entries: &[(&[u8], T)]) -> (usize, u64) {
 }
 
 /// Makes the content of a directory; `nid` returns the number of a node's inode.
-pub(super) fn content(tree: &Tree, dir: NodeId, nid: impl Fn(NodeId) -> u64) -> Result<Vec<u8>> {
+pub(super) fn content(
+    tree: &Tree,
+    dir: NodeId,
+    size: BlockSize,
+    nid: impl Fn(NodeId) -> u64,
+) -> Result<Vec<u8>> {
     let entries = entries(tree, dir)?;
     let (mut rest, mut bytes) = (&entries[..], Vec::new());
     while !rest.is_empty() {
-        let (count, _) = first_block(rest);
+        let (count, _) = first_block(rest, size);
         let (block, after) = rest.split_at(count);
-        bytes.resize(bytes.len().next_multiple_of(BLOCK as usize), 0);
+        bytes.resize(bytes.len().next_multiple_of(size.bytes() as usize), 0);
         write_block(
             block,
             |&node| (nid(node), tree.node(node).content.kind()),
@@ -135,12 +140,12 @@ mod tests {
                 .add(NodeId::ROOT, name, Meta::default(), Content::Fifo)
                 .unwrap();
         }
-        let tree = builder.finish().unwrap();
-        let bytes = content(&tree, NodeId::ROOT, |node| u64::from(node.0)).unwrap();
-        let unnumbered = content(&tree, NodeId::ROOT, |_| 0).unwrap();
+        let (tree, size) = (builder.finish().unwrap(), BlockSize::default());
+        let bytes = content(&tree, NodeId::ROOT, size, |node| u64::from(node.0)).unwrap();
+        let unnumbered = content(&tree, NodeId::ROOT, size, |_| 0).unwrap();
         assert_eq!(unnumbered.len(), bytes.len());
         let mut found: Vec<Vec<u8>> = Vec::new();
-        for block in bytes.chunks(BLOCK as usize) {
+        for block in bytes.chunks(size.bytes() as usize) {
             let offset =
                 |at: usize| usize::from(block[at * 12 + 8]) + usize::from(block[at * 12 + 9]) * 256;
             let count = offset(0) / 12;

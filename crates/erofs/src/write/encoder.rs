@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use sinterfs_block::checksum::{sha256, sha512_256};
-use sinterfs_model::{Block, Error, Result, Segment, SegmentEncoder};
+use sinterfs_model::{Block, Category, Error, Result, Segment, SegmentEncoder};
 use sinterfs_workers::WorkerPermits;
 
 use super::compression::Compression;
@@ -41,6 +41,17 @@ impl UnitEncoder {
         self.options.form() == Form::Clusters
     }
 
+    /// Returns the codec of a unit: none for what is known not to become smaller, unless others
+    /// share its pclusters.
+    fn compression(&self, segment: &Segment) -> &Compression {
+        let is_packed = segment.is_fragment() || self.options.packs_all();
+        if segment.category == Category::Incompressible && !is_packed {
+            &Compression::None
+        } else {
+            &self.options.compression
+        }
+    }
+
     /// Returns what may become of the tail of a unit.
     fn tail_rule(&self, segment: &Segment) -> TailRule {
         if !segment.ends_content() {
@@ -57,7 +68,7 @@ impl UnitEncoder {
     /// Encodes a unit as one piece, unless that makes it no smaller.
     fn encode_whole(&self, segment: &Segment) -> Result<Block> {
         let raw: &[u8] = &segment.data;
-        let encoded = self.options.compression.encode(raw)?;
+        let encoded = self.compression(segment).encode(raw)?;
         let block = Block::new(segment, encoded.unwrap_or_else(|| raw.to_vec()))?;
         let is_chunk = raw.len() == self.options.unit() as usize;
         Ok(if is_chunk && self.options.chunk_size.is_some() {
@@ -77,13 +88,18 @@ impl UnitEncoder {
         let rule = CutRule {
             most: self.options.block_size as usize,
             in_blocks,
+            zeros_behind: self.options.extended.legacy_compress,
             tail: if is_packed {
                 TailRule::default()
             } else {
                 self.tail_rule(segment)
             },
         };
-        let compression = &self.options.compression;
+        let compression = self.compression(segment);
+        let may_be_flat = in_blocks && !is_packed;
+        if may_be_flat && *compression == Compression::None {
+            return self.finish(segment, flat(segment));
+        }
         let mut cut = match &self.sideband.encoded {
             None => cut::cut(compression, rule, (unit, raw))?,
             Some(units) => {
@@ -91,7 +107,7 @@ impl UnitEncoder {
                 dedupe::cut(compression, rule, (unit, raw), segment.repeats(), find)?
             }
         };
-        if in_blocks && !is_packed && !gains(&cut, unit, raw.len()) {
+        if may_be_flat && !gains(&cut, unit, raw.len()) {
             cut = flat(segment);
         }
         self.finish(segment, cut)

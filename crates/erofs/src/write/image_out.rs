@@ -4,7 +4,7 @@ use sinterfs_block::Sink;
 use sinterfs_block::checksum::Xxh3;
 use sinterfs_model::{Error, Result};
 
-use super::limits::BLOCK;
+use super::limits::{BLOCK, BlockSize};
 
 /// How many bytes are written at once.
 const WRITE_LEN: usize = 1 << 20;
@@ -12,6 +12,8 @@ const WRITE_LEN: usize = 1 << 20;
 /// An output that is written from front to back.
 pub(super) struct ImageOut {
     sink: Box<dyn Sink>,
+    /// Bytes of an EROFS block.
+    block: u64,
     /// The offset of the next byte, behind those that are buffered.
     pub(super) offset: u64,
     hash: Xxh3,
@@ -20,9 +22,10 @@ pub(super) struct ImageOut {
 
 impl ImageOut {
     /// Starts an empty output whose first byte has this offset.
-    pub(super) fn behind(sink: Box<dyn Sink>, offset: u64) -> Self {
+    pub(super) fn behind(sink: Box<dyn Sink>, offset: u64, block: BlockSize) -> Self {
         Self {
             sink,
+            block: block.bytes(),
             offset,
             hash: Xxh3::default(),
             waiting: Vec::new(),
@@ -30,8 +33,8 @@ impl ImageOut {
     }
 
     /// Starts with a block of zeros, where the superblock will be.
-    pub(super) fn new(sink: Box<dyn Sink>) -> Result<Self> {
-        let mut out = Self::behind(sink, 0);
+    pub(super) fn new(sink: Box<dyn Sink>, block: BlockSize) -> Result<Self> {
+        let mut out = Self::behind(sink, 0, block);
         out.write(&[0; BLOCK as usize])?;
         Ok(out)
     }
@@ -49,9 +52,9 @@ impl ImageOut {
 
     /// Pads the last block with zeros and returns the number of the next.
     pub(super) fn fill_block(&mut self) -> Result<u64> {
-        let fill = self.offset.next_multiple_of(BLOCK) - self.offset;
+        let fill = self.offset.next_multiple_of(self.block) - self.offset;
         self.fill_to(self.offset + fill)?;
-        Ok(self.offset / BLOCK)
+        Ok(self.offset / self.block)
     }
 
     /// Writes zeros up to an offset that is less than a block ahead.

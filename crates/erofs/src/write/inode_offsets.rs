@@ -5,7 +5,7 @@
 
 use sinterfs_model::{Content, NodeId, Tree};
 
-use super::limits::BLOCK;
+use super::limits::BlockSize;
 use crate::layout::INODE_SLOT;
 
 /// The sizes of an inode and of what follows it, in bytes.
@@ -41,13 +41,21 @@ pub(super) struct MetadataLayout {
 pub(crate) struct InodeOffsets {
     /// Bytes so far.
     pub(crate) end: u64,
+    /// The size of EROFS blocks.
+    block: BlockSize,
 }
 
 impl InodeOffsets {
+    /// Begins metadata in blocks of a size.
+    pub(super) fn in_blocks(block: BlockSize) -> Self {
+        Self { end: 0, block }
+    }
+
     /// Returns the offset of the next inode.
     pub(crate) fn next(&mut self, size: InodeSize) -> u64 {
         let mut offset = self.end.next_multiple_of(INODE_SLOT);
-        let crosses = |from: u64, len: u64| from % BLOCK + len > BLOCK;
+        let block = self.block.bytes();
+        let crosses = |from: u64, len: u64| from % block + len > block;
         while crosses(offset, size.inode) || crosses(offset + size.fixed, size.tail) {
             offset += INODE_SLOT;
         }
@@ -83,6 +91,7 @@ mod tests {
     use sinterfs_model::{Meta, TreeBuilder};
 
     use super::*;
+    use crate::write::BLOCK;
 
     #[test]
     fn nothing_crosses_a_block() {

@@ -14,7 +14,7 @@ use super::body::{self, Body, Content};
 use super::content_tables::ContentTables;
 use super::image_out::ImageOut;
 use super::inode_offsets::InodeSize;
-use super::limits::{BLOCK, INLINE_MAX};
+use super::limits::{BLOCK, BlockSize};
 use super::times::TimeBase;
 use super::xattrs::{self, Xattrs};
 use super::{directories, extent_map};
@@ -29,6 +29,8 @@ pub(super) struct Inodes<'a> {
     pub(super) map: &'a ContentMap,
     pub(super) xattrs: &'a Xattrs<'a>,
     pub(super) times: TimeBase,
+    /// The size of EROFS blocks.
+    pub(super) block: BlockSize,
     /// The blocks of targets of symlinks that are too long to be inline.
     pub(super) targets: BTreeMap<NodeId, u64>,
     /// The numbers of the inodes of all nodes; 0 while they are not known.
@@ -101,12 +103,12 @@ impl Inodes<'_> {
             model::Content::Directory { .. } => {
                 let (blocks, tail) = self.directory(id)?;
                 let start = *dir_block;
-                *dir_block += (blocks.len() as u64).div_ceil(BLOCK);
+                *dir_block += (blocks.len() as u64).div_ceil(self.block.bytes());
                 flat(start, blocks.len(), tail.into())
             }
             model::Content::Symlink(target) => {
                 let start = self.targets.get(&id).copied().unwrap_or(0);
-                let (blocks, tail) = split_tail(self.tree.bytes(target));
+                let (blocks, tail) = split_tail(self.tree.bytes(target), self.block);
                 flat(start, blocks.len(), tail.into())
             }
             // the field of the first block has the number
@@ -119,8 +121,9 @@ impl Inodes<'_> {
 
     /// Makes the content of a directory: what is in blocks, and its inline tail.
     pub(super) fn directory(&self, dir: NodeId) -> Result<(Vec<u8>, Vec<u8>)> {
-        let mut content = directories::content(self.tree, dir, |node| self.nid(node))?;
-        let tail = content.split_off(split_tail(&content).0.len());
+        let (tree, block) = (self.tree, self.block);
+        let mut content = directories::content(tree, dir, block, |node| self.nid(node))?;
+        let tail = content.split_off(split_tail(&content, block).0.len());
         Ok((content, tail))
     }
 
@@ -212,16 +215,16 @@ fn flat(start: u64, len: usize, tail: Cow<'_, [u8]>) -> Content<'_> {
 }
 
 /// Returns the length of the inline tail of content of so many bytes in a row of blocks.
-pub(crate) fn tail_of(size: u64) -> u64 {
-    match size % BLOCK {
-        tail if tail <= INLINE_MAX => tail,
+pub(crate) fn tail_of(size: u64, block: BlockSize) -> u64 {
+    match size % block.bytes() {
+        tail if tail <= block.inline_max() => tail,
         _ => 0,
     }
 }
 
 /// Splits the inline tail off content in a row of blocks.
-fn split_tail(content: &[u8]) -> (&[u8], &[u8]) {
-    content.split_at(content.len() - tail_of(content.len() as u64) as usize)
+fn split_tail(content: &[u8], block: BlockSize) -> (&[u8], &[u8]) {
+    content.split_at(content.len() - tail_of(content.len() as u64, block) as usize)
 }
 
 /// Returns the length of an inode without what follows it.

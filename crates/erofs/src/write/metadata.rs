@@ -13,7 +13,7 @@ use super::content_tables::ContentTables;
 use super::image_out::ImageOut;
 use super::inode_offsets::{InodeOffsets, MetadataLayout, order};
 use super::inodes::Inodes;
-use super::limits::{BLOCK, INLINE_MAX};
+use super::limits::BLOCK;
 use super::options::Form;
 use super::prefixes::XattrPrefixes;
 use super::superblock::{Device, Finished, first_block};
@@ -49,6 +49,7 @@ impl ErofsWriter {
             map,
             xattrs: &xattrs,
             times: TimeBase::new(tree, self.options.made, wide),
+            block: self.options.extended.block,
             targets,
             nids: vec![0; tree.nodes().len()],
         };
@@ -118,18 +119,18 @@ impl ErofsWriter {
 
     /// Writes the targets of symlinks that are too long to be inline, and returns their blocks.
     fn write_targets(&mut self, tree: &Tree) -> Result<BTreeMap<NodeId, u64>> {
-        let mut targets = BTreeMap::new();
+        let (mut targets, block) = (BTreeMap::new(), self.options.extended.block);
         for (node, id) in tree.nodes().iter().zip((0..).map(NodeId)) {
             let model::Content::Symlink(target) = node.content else {
                 continue;
             };
             let target = tree.bytes(target);
-            if target.len() as u64 > BLOCK {
+            if target.len() as u64 > block.bytes() {
                 let what = format!("a symlink's target of {} bytes", target.len());
                 let path = String::from_utf8_lossy(&tree.path(id)).into_owned();
                 return Err(Error::limit(what).path(path));
             }
-            if target.len() as u64 > INLINE_MAX {
+            if target.len() as u64 > block.inline_max() {
                 targets.insert(id, self.out.fill_block()?);
                 self.out.write(target)?;
             }
@@ -165,7 +166,8 @@ fn lay_out(
     order: &[NodeId],
     (xattrs, dirs): (u64, u64),
 ) -> Result<MetadataLayout> {
-    let (mut offsets, mut nids) = (InodeOffsets::default(), inodes.nids.clone());
+    let mut offsets = InodeOffsets::in_blocks(inodes.block);
+    let mut nids = inodes.nids.clone();
     let (mut dirs_end, mut chunked) = (dirs, false);
     for &node in order {
         let inode = inodes.inode(tables, node, &mut dirs_end)?;
@@ -181,7 +183,7 @@ fn lay_out(
         xattrs,
         dirs,
         inodes: dirs_end,
-        end: dirs_end + offsets.end.div_ceil(BLOCK),
+        end: dirs_end + offsets.end.div_ceil(inodes.block.bytes()),
         packed,
         chunked,
     })
@@ -206,7 +208,7 @@ fn write_inodes(
     order: &[NodeId],
     layout: &MetadataLayout,
 ) -> Result<()> {
-    let place = |nid: u64| layout.inodes * BLOCK + nid * INODE_SLOT;
+    let place = |nid: u64| layout.inodes * inodes.block.bytes() + nid * INODE_SLOT;
     let mut dir_block = layout.dirs;
     for &node in order {
         out.fill_to(place(inodes.nid(node)))?;

@@ -8,12 +8,12 @@ use std::str::FromStr;
 use sinterfs_model::{Error, Result, TailPlacement, TailSharing};
 
 use super::compression::Compression;
-use super::limits::{BLOCK, UNIT_MAX};
+use super::limits::{BLOCK, BlockSize, UNIT_MAX};
 use super::prefixes::XattrPrefixes;
 use super::volume_id::{DeviceName, Label, Uuid};
 use crate::kernel::{
     FIRST_BIG_CLUSTERS, FIRST_CHUNKS, FIRST_DEVICES, FIRST_FRAGMENTS, FIRST_INLINE_CLUSTERS,
-    FIRST_PREFIXES, Kernel,
+    FIRST_PREFIXES, FIRST_SHORT_BLOCKS, Kernel,
 };
 use crate::layout::compressed::CLUSTER_MAX;
 use crate::read::Algorithm;
@@ -104,10 +104,32 @@ impl WriteOptions {
             )));
         }
         self.check_features()?;
+        self.check_block()?;
         match self.compression.algorithm() {
             None => Ok(()),
             Some(algorithm) => self.check_compressed(algorithm),
         }
+    }
+
+    /// Fails for blocks of another size than 4 KiB where these are not written.
+    fn check_block(&self) -> Result<()> {
+        let block = self.extended.block;
+        if block == BlockSize::default() {
+            return Ok(());
+        }
+        let bytes = block.bytes();
+        if self.compression != Compression::None || self.device.is_some() {
+            return Err(Error::unsupported(format!(
+                "EROFS blocks of {bytes} bytes are for uncompressed images without a further device"
+            )));
+        }
+        if self.kernel < FIRST_SHORT_BLOCKS || self.kernel.knows_extents() {
+            return Err(Error::unsupported(format!(
+                "EROFS blocks of {bytes} bytes are for target kernels from {FIRST_SHORT_BLOCKS} to \
+                 6.12"
+            )));
+        }
+        Ok(())
     }
 
     fn check_features(&self) -> Result<()> {
@@ -168,6 +190,9 @@ impl WriteOptions {
         if self.packs_all() && self.extended.fragments == Some(false) {
             return Err(Error::invalid("all-fragments: contradicts ^fragments"));
         }
+        if self.extended.legacy_compress {
+            self.check_legacy(algorithm)?;
+        }
         if self.extended.ztailpacking != Some(true) {
             return Ok(());
         }
@@ -179,6 +204,24 @@ impl WriteOptions {
             }
             _ => "ztailpacking: with all-fragments, no file has an inline tail",
         }))
+    }
+
+    /// Fails with `Invalid` for what kernels before 5.4 do not know in compressed files.
+    fn check_legacy(&self, algorithm: Algorithm) -> Result<()> {
+        let is_plain = algorithm == Algorithm::Lz4
+            && u64::from(self.block_size) == BLOCK
+            && self.form() == Form::Clusters
+            && !self.shares_tails()
+            && !self.shares_clusters()
+            && !self.inline_tails()
+            && !self.packs_all();
+        if is_plain {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            "legacy-compress: kernels before 5.4 know LZ4 in pclusters of 4 KiB alone, without \
+             fragments, ztailpacking, dedupe and extents: choose 5.4 as the oldest kernel",
+        ))
     }
 
     /// Returns the long prefixes of names; `None` if the writer chooses.
@@ -311,13 +354,19 @@ pub struct Extended {
     pub fragments: Option<bool>,
     /// Whether the packed inode has the content of all files.
     pub all_fragments: bool,
+    /// The size of EROFS blocks; others than 4 KiB are for uncompressed images.
+    pub block: BlockSize,
+    /// Whether pclusters begin with what they hold, and are found by full indexes, as kernels
+    /// before 5.4 need it.
+    pub legacy_compress: bool,
 }
 
 impl FromStr for Extended {
     type Err = Error;
 
-    /// Parses the names `dedupe`, `ztailpacking`, `fragments` and `all-fragments`, separated by
-    /// commas; `^` before a name turns the feature off.
+    /// Parses the names `dedupe`, `ztailpacking`, `fragments`, `all-fragments` and
+    /// `legacy-compress`, separated by commas; `^` before a name turns the feature off.
+    /// `block=N` is the size of EROFS blocks.
     fn from_str(text: &str) -> Result<Self> {
         let mut extended = Self::default();
         for option in text.split(',') {
@@ -325,15 +374,23 @@ impl FromStr for Extended {
                 Some(name) => (name, false),
                 None => (option, true),
             };
+            if let Some(bytes) = option.strip_prefix("block=") {
+                let bytes = bytes.parse::<u64>();
+                let wrong = |_| Error::invalid(format!("`{option}`: a number of bytes is needed"));
+                extended.block = BlockSize::of(bytes.map_err(wrong)?)?;
+                continue;
+            }
             match name {
                 "dedupe" => extended.dedupe = on,
                 "ztailpacking" => extended.ztailpacking = Some(on),
                 "fragments" => extended.fragments = Some(on),
                 "all-fragments" => extended.all_fragments = on,
+                "legacy-compress" => extended.legacy_compress = on,
                 _ => {
                     return Err(Error::invalid(format!(
-                        "extended option `{option}`: there are dedupe, ztailpacking, fragments and \
-                         all-fragments, and ^ before one for its opposite"
+                        "extended option `{option}`: there are dedupe, ztailpacking, fragments, \
+                         all-fragments, legacy-compress and block=N, and ^ before one for its \
+                         opposite"
                     )));
                 }
             }
@@ -359,6 +416,44 @@ pub(super) enum Form {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_blocks_are_for_uncompressed_images() {
+        let check = |kernel: &str, compression: &str, extended: &str| {
+            let options = WriteOptions {
+                kernel: kernel.parse().unwrap(),
+                compression: compression.parse().unwrap(),
+                extended: extended.parse().unwrap(),
+                ..WriteOptions::default()
+            };
+            options.check().is_ok()
+        };
+        assert!(check("6.6", "none", "block=512") && check("5.4", "lz4", "block=4096"));
+        assert!(!check("5.4", "none", "block=512") && !check("6.15", "none", "block=512"));
+        assert!(!check("6.6", "deflate", "block=1024"));
+        for wrong in ["block=256", "block=8192", "block=513", "block=", "block"] {
+            assert!(wrong.parse::<Extended>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_layout_of_old_kernels_has_nothing_newer() {
+        let check = |kernel: &str, compression: &str, block_size, extended: &str| {
+            let options = WriteOptions {
+                kernel: kernel.parse().unwrap(),
+                compression: compression.parse().unwrap(),
+                block_size,
+                extended: extended.parse().unwrap(),
+                ..WriteOptions::default()
+            };
+            options.check().is_ok()
+        };
+        assert!(check("5.4", "lz4hc", 4096, "legacy-compress"));
+        assert!(!check("5.15", "lz4", 8192, "legacy-compress"));
+        assert!(!check("6.10", "zstd", 4096, "legacy-compress,^fragments"));
+        assert!(!check("6.15", "lz4", 4096, "legacy-compress"));
+        assert!(!check("6.1", "lz4", 4096, "legacy-compress,fragments"));
+    }
 
     #[test]
     fn what_an_old_kernel_cannot_read_is_refused() {

@@ -84,6 +84,7 @@ impl PackedTails {
             rule: CutRule {
                 most: most as usize,
                 in_blocks: true,
+                zeros_behind: false,
                 tail: TailRule::default(),
             },
             state: Mutex::new(TailsState {

@@ -11,7 +11,7 @@ use zerocopy::{FromZeros, IntoBytes};
 use super::content_tables::ContentTables;
 use super::inode_offsets::MetadataLayout;
 use super::inodes::Inodes;
-use super::limits::{BLOCK, BLOCK_BITS};
+use super::limits::BLOCK;
 use super::options::{Form, WriteOptions};
 use super::volume_id::Uuid;
 use crate::layout::compressed::CLUSTER_MAX;
@@ -72,7 +72,14 @@ pub(super) fn first_block(image: &Finished<'_>) -> Result<Vec<u8>> {
         None => derived_uuid(&block, &hashes),
     };
     put_superblock(&mut block, &raw, len, &config)?;
-    let checked = block.get(SUPERBLOCK_OFFSET as usize..).unwrap_or_default();
+    // of a block behind its beginning, if that is before the superblock
+    let from = SUPERBLOCK_OFFSET as usize;
+    let len_of_block = options.extended.block.bytes() as usize;
+    let end = match len_of_block.checked_sub(from) {
+        Some(1..) => len_of_block,
+        _ => from + len_of_block,
+    };
+    let checked = block.get(from..end).unwrap_or_default();
     raw.checksum = U32::new(crc32c(u32::MAX, checked));
     put_superblock(&mut block, &raw, len, &config)?;
     Ok(block)
@@ -90,7 +97,7 @@ fn base_superblock(image: &Finished<'_>) -> Result<Superblock> {
     let mut raw = Superblock::new_zeroed();
     raw.magic = U32::new(MAGIC);
     raw.feature_compat = U32::new(compat::SB_CHKSUM | compat::MTIME);
-    raw.block_bits = BLOCK_BITS;
+    raw.block_bits = options.extended.block.bits();
     raw.inodes = U64::new(inodes.tree.nodes().len() as u64);
     raw.epoch = U64::from_bytes(inodes.times.epoch.to_le_bytes());
     raw.fixed_nanos = U32::new(inodes.times.nanos);
@@ -115,7 +122,7 @@ fn base_superblock(image: &Finished<'_>) -> Result<Superblock> {
     for (is_used, feature) in [
         (has_48_bits, incompat::BIT48),
         (
-            has_48_bits || options.form() == Form::Clusters,
+            has_48_bits || options.form() == Form::Clusters && !options.extended.legacy_compress,
             incompat::ZERO_PADDING,
         ),
         (layout.packed.is_some() || refers, incompat::FRAGMENTS),

@@ -72,8 +72,8 @@ impl ErofsWriter {
         }
         let options = Arc::new(options);
         Ok(Self {
-            out: ImageOut::new(sink)?,
-            blob: blob.map(|blob| ImageOut::behind(blob, BLOCK)),
+            out: ImageOut::new(sink, options.extended.block)?,
+            blob: blob.map(|blob| ImageOut::behind(blob, BLOCK, options.extended.block)),
             tables: ContentTables::new(&options),
             options,
             raw_bytes: 0,

@@ -199,6 +199,10 @@ impl Handle for Opened {
         Ok(info::details(&self.concrete))
     }
 
+    fn inode_details(&self, ino: Ino) -> Result<Option<InfoRows>> {
+        info::inode(&self.concrete, ino).map(Some)
+    }
+
     fn dump(&self, out: &mut dyn Write) -> Result<()> {
         sinterfs_erofs::dump::dump(&self.concrete, out)
     }

@@ -1,8 +1,9 @@
 //! Information about an EROFS image as rows.
 
 use sinterfs_erofs::Kernel;
-use sinterfs_erofs::read::{Algorithm, Erofs, Slot};
-use sinterfs_model::Image;
+use sinterfs_erofs::layout::{compat, incompat};
+use sinterfs_erofs::read::{Algorithm, EntryFacts, Erofs, Slot, StoredExtent, Superblock};
+use sinterfs_model::{FileType, Image, Ino, Result};
 
 use crate::info::{InfoRows, InfoValue};
 
@@ -63,6 +64,82 @@ pub(super) fn details(image: &Erofs) -> InfoRows {
         );
     }
     details
+}
+
+/// Returns the fields of the superblock that [`details`] does not have.
+fn fields(superblock: &Superblock) -> InfoRows {
+    let block = superblock.block_size();
+    let names = |bits: u32, all: &[(u32, &str)]| {
+        let known = all.iter().filter(|(bit, _)| bits & bit != 0);
+        InfoValue::List(known.map(|(_, name)| (*name).into()).collect())
+    };
+    let mut rows: InfoRows = Vec::new();
+    let mut add = |name: &str, value: InfoValue| rows.push((name.to_owned(), value));
+    add("root", superblock.root.into());
+    add("metadata block", (superblock.meta_start / block).into());
+    add("attribute block", (superblock.xattr_start / block).into());
+    add("length", superblock.len().into());
+    add(
+        "lz4 distance",
+        u64::from(superblock.configs.lz4_distance).into(),
+    );
+    add(
+        "compatible features",
+        names(superblock.compat, compat::NAMES),
+    );
+    add(
+        "required features",
+        names(superblock.incompat, incompat::NAMES),
+    );
+    rows
+}
+
+/// Returns what is stored of an inode.
+pub(super) fn inode(image: &Erofs, ino: Ino) -> Result<InfoRows> {
+    let facts = image.inode_facts(ino, true)?;
+    let number = |name: &str, value: u64| (name.to_owned(), InfoValue::from(value));
+    let mut rows = vec![
+        number("nid", facts.nid),
+        number("layout", u64::from(facts.layout)),
+        number("inode bytes", facts.inode_bytes),
+        number("attribute bytes", facts.xattr_bytes),
+        number("size", facts.size),
+        number("stored bytes", facts.stored),
+        number("mode", u64::from(facts.mode)),
+        number("uid", facts.uid.into()),
+        number("gid", facts.gid.into()),
+        number("links", facts.links.into()),
+        ("type".to_owned(), facts.kind.letter().to_string().into()),
+        (
+            "time".to_owned(),
+            format!("{}.{:09}", facts.mtime.secs, facts.mtime.nanos).into(),
+        ),
+    ];
+    let superblock = fields(image.superblock());
+    rows.push(("superblock".to_owned(), InfoValue::Map(superblock)));
+    let extent = |extent: &StoredExtent| {
+        InfoValue::Map(vec![
+            number("start", extent.start),
+            number("length", extent.len),
+            number("offset", extent.at),
+            number("stored bytes", extent.stored),
+        ])
+    };
+    let extents = facts.extents.iter().map(extent).collect();
+    rows.push(("extents".to_owned(), InfoValue::List(extents)));
+    if facts.kind == FileType::Directory {
+        let entry = |entry: &EntryFacts| {
+            let name = String::from_utf8_lossy(&entry.name).into_owned();
+            InfoValue::Map(vec![
+                number("nid", entry.nid),
+                number("type", entry.kind.into()),
+                ("name".to_owned(), name.into()),
+            ])
+        };
+        let entries = image.entry_facts(ino)?.iter().map(entry).collect();
+        rows.push(("entries".to_owned(), InfoValue::List(entries)));
+    }
+    Ok(rows)
 }
 
 fn device(slot: &Slot) -> InfoValue {

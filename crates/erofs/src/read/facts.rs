@@ -1,0 +1,160 @@
+//! What the format stores of an inode, as programs that show the layout want it.
+//!
+//! **Invariant:** reads metadata only; content is not decoded.
+
+use sinterfs_model::{FileType, Ino, Result, Time};
+
+use super::erofs::Erofs;
+use super::map::{ContentLocation, PclusterLocation};
+use super::node::{DataLayout, ErofsInode};
+
+/// An inode as it is stored.
+#[derive(Debug, Clone)]
+pub struct InodeFacts {
+    /// Its number.
+    pub nid: u64,
+    /// The number of its data layout.
+    pub layout: u8,
+    /// Bytes of the inode itself.
+    pub inode_bytes: u64,
+    /// Bytes of extended attributes behind it.
+    pub xattr_bytes: u64,
+    /// Bytes of content.
+    pub size: u64,
+    /// Stored bytes of content: of compressed files those of pclusters in blocks, else all.
+    pub stored: u64,
+    /// The type.
+    pub kind: FileType,
+    /// Permissions, set-id bits and the sticky bit.
+    pub mode: u16,
+    /// The owner.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
+    /// The number of names.
+    pub links: u32,
+    /// The time of modification.
+    pub mtime: Time,
+    /// Where the content is, in order.
+    pub extents: Vec<StoredExtent>,
+}
+
+/// Where a range of content is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredExtent {
+    /// Where the range begins in the content.
+    pub start: u64,
+    /// Its length.
+    pub len: u64,
+    /// The offset of the stored bytes in the image; 0 for what has none, as in the packed inode.
+    pub at: u64,
+    /// How many these are.
+    pub stored: u64,
+}
+
+/// An entry of a directory as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryFacts {
+    /// The number of the inode.
+    pub nid: u64,
+    /// The type as a number: 1 file, 2 directory, 3 and 4 devices, 5 fifo, 6 socket, 7 symlink.
+    pub kind: u8,
+    /// The name.
+    pub name: Vec<u8>,
+}
+
+impl Erofs {
+    /// Returns what is stored of an inode, with the places of its content if `extents`.
+    pub fn inode_facts(&self, ino: Ino, extents: bool) -> Result<InodeFacts> {
+        let node = self.node(ino.0)?;
+        let is_compressed = matches!(
+            node.layout,
+            DataLayout::CompressedFull | DataLayout::CompressedCompact
+        );
+        let mut found = Vec::new();
+        if extents || is_compressed {
+            self.runs(&node, &mut |mapped| {
+                let (at, stored) = match mapped.location {
+                    ContentLocation::Hole | ContentLocation::Packed(_) => (0, 0),
+                    ContentLocation::Stored(address) => (address.at, mapped.len),
+                    ContentLocation::Inline(meta) => (meta.at, mapped.len),
+                    ContentLocation::Pcluster(cluster) => match cluster.location {
+                        PclusterLocation::Device(address) => (address.at, cluster.stored),
+                        PclusterLocation::Inline(meta) => (meta.at, cluster.stored),
+                    },
+                };
+                found.push((
+                    mapped.location,
+                    StoredExtent {
+                        start: mapped.start,
+                        len: mapped.len,
+                        at,
+                        stored,
+                    },
+                ));
+            })?;
+        }
+        let in_blocks = found.iter().filter(|(location, _)| match location {
+            ContentLocation::Pcluster(cluster) => {
+                matches!(cluster.location, PclusterLocation::Device(_))
+            }
+            ContentLocation::Stored(_) => true,
+            _ => false,
+        });
+        let in_blocks: u64 = in_blocks.map(|(_, extent)| extent.stored).sum();
+        let found = found.into_iter().map(|(_, extent)| extent);
+        let ErofsInode {
+            nid,
+            kind,
+            mode,
+            uid,
+            gid,
+            mtime,
+            nlink,
+            size,
+            xattr_len,
+            ..
+        } = node;
+        Ok(InodeFacts {
+            nid,
+            layout: node.layout as u8,
+            inode_bytes: if node.extended { 64 } else { 32 },
+            xattr_bytes: xattr_len,
+            size,
+            stored: if is_compressed { in_blocks } else { size },
+            kind,
+            mode,
+            uid,
+            gid,
+            links: nlink,
+            mtime,
+            extents: if extents { found.collect() } else { Vec::new() },
+        })
+    }
+
+    /// Returns the entries of a directory as they are stored, `.` and `..` among them.
+    pub fn entry_facts(&self, dir: Ino) -> Result<Vec<EntryFacts>> {
+        let mut entries = Vec::new();
+        self.entries(dir.0, &mut |entry| {
+            entries.push(EntryFacts {
+                nid: entry.nid,
+                kind: entry.kind.map_or(0, number_of),
+                name: entry.name.to_vec(),
+            });
+        })?;
+        Ok(entries)
+    }
+}
+
+/// Returns the number that entries have for a type.
+fn number_of(kind: FileType) -> u8 {
+    match kind {
+        FileType::File => 1,
+        FileType::Directory => 2,
+        FileType::CharDevice => 3,
+        FileType::BlockDevice => 4,
+        FileType::Fifo => 5,
+        FileType::Socket => 6,
+        FileType::Symlink => 7,
+    }
+}
