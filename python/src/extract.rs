@@ -53,6 +53,7 @@ pub fn extract(
         owner: owner.unwrap_or(defaults.owner),
         permissions,
         times,
+        time: None,
         xattrs,
         sparse,
         overwrite: match overwrite {

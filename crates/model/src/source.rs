@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** after `scan`, contents may be opened in any order and by many threads at once.
 
-use crate::{Extent, NodeId, Observer, Result, Time, Tree};
+use crate::{Category, Extent, NodeId, Observer, Result, Time, Tree};
 
 /// The content of one file of a source, open for reading. Reads may come in any order.
 pub trait FileContent: Send {
@@ -26,6 +26,11 @@ pub trait FileContent: Send {
 
     /// Reads bytes from `offset` on; fewer than requested only at the end of the file.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize>;
+
+    /// Returns the category of all content, if it is to be taken for that, whatever it looks like.
+    fn category(&self) -> Option<Category> {
+        None
+    }
 }
 
 /// Provides a tree and the content of its files; many threads may open files at once.

@@ -36,7 +36,7 @@ pub use find::{FindOptions, ModeBits, find};
 pub use glob::expand;
 pub use list::{ListOptions, Row, list, row};
 pub use part::{PartOptions, PartialImage};
-pub use resolve::{Follow, resolve};
+pub use resolve::{Follow, resolve, trail};
 pub use tree::{TreeEntry, TreeOptions, tree};
 pub use usage::{
     Cell, DuOptions, DuRow, ShowBlocks, StoredBlock, Sum, Usage, UsageKind, UsageNode, disk_usage,

@@ -27,6 +27,60 @@ pub fn resolve(image: &dyn Image, path: &[u8], follow: Follow) -> Result<Ino> {
     resolve_inner(image, path, follow).map_err(|error| error.path(names::path(path)))
 }
 
+/// Follows a path from the root through symlinks, and returns the path of each symlink on the way
+/// and that of what it leads to, or why it leads to nothing.
+///
+/// # Errors
+/// Those of reading the image.
+pub fn trail(image: &dyn Image, path: &[u8]) -> Result<(Vec<Vec<u8>>, Option<Error>)> {
+    let mut way: Vec<Vec<u8>> = Vec::new();
+    // the names from the root to here, and the directory of each
+    let mut names: Vec<Vec<u8>> = Vec::new();
+    let mut dirs = vec![image.info().root];
+    let mut todo = Vec::new();
+    push(&mut todo, path);
+    let nothing = |what| Error::not_found(what).path(names::path(path));
+    while let Some(name) = todo.pop() {
+        let here = dirs.last().copied().unwrap_or(image.info().root);
+        match name.as_slice() {
+            b"." => continue,
+            b".." => {
+                names.pop();
+                dirs.truncate(dirs.len().saturating_sub(1).max(1));
+                continue;
+            }
+            _ => {}
+        }
+        if image.inode(here)?.kind != FileType::Directory {
+            return Ok((
+                way,
+                Some(nothing("a component of the path is not a directory")),
+            ));
+        }
+        let Some(found) = image.lookup(here, &name)? else {
+            return Ok((way, Some(nothing("no such file or directory"))));
+        };
+        if image.inode(found)?.kind != FileType::Symlink {
+            names.push(name);
+            dirs.push(found);
+            continue;
+        }
+        let link = names.iter().chain([&name]).cloned().collect::<Vec<_>>();
+        way.push(link.join(&b'/'));
+        if way.len() > MAX_LINKS {
+            return Ok((way, Some(nothing("too many levels of symbolic links"))));
+        }
+        let target = image.read_link(found)?;
+        if target.starts_with(b"/") {
+            names.clear();
+            dirs.truncate(1);
+        }
+        push(&mut todo, &target);
+    }
+    way.push(names.join(&b'/'));
+    Ok((way, None))
+}
+
 fn resolve_inner(image: &dyn Image, path: &[u8], follow: Follow) -> Result<Ino> {
     let root = image.info().root;
     let mut here = root;

@@ -77,6 +77,9 @@ pub(crate) fn classify(
     content: &dyn FileContent,
     wanted: Categorizers,
 ) -> Result<Spans> {
+    if let Some(category) = content.category() {
+        return Ok(Spans::whole(category));
+    }
     if head.offset == 0 {
         let mut probe = Probe::new(head.bytes, size, content);
         let found = part(&mut probe, wanted);

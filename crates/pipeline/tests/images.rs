@@ -269,6 +269,7 @@ fn part(image: &Arc<MemImage>, at: &str, name: &str) -> MergeInput {
     MergeInput {
         source: Box::new(source(image)),
         at: at.as_bytes().to_vec(),
+        picks: Vec::new(),
         name: name.to_owned(),
         marks: WhiteoutMarks::default(),
     }

@@ -222,6 +222,7 @@ fn images_and_layers_keep_theirs() {
     let part = |image, at: &str| MergeInput {
         source: Box::new(source(image)),
         at: at.into(),
+        picks: Vec::new(),
         name: "part".to_owned(),
         marks: WhiteoutMarks::default(),
     };

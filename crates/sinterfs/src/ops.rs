@@ -30,5 +30,5 @@ pub use sinterfs_ops::{
     ExtractOptions, ExtractReport, FailedInode, Field, FindOptions, Follow, ListOptions, ModeBits,
     OpenedContent, Overwrite, PartOptions, PartialImage, ReadFailures, Row, Sum, TreeEntry,
     TreeOptions, Usage, UsageKind, UsageNode, VerifyReport, WalkStep, What, cat, contents, expand,
-    extract, find, list, resolve, row, tree, verify,
+    extract, find, list, resolve, row, trail, tree, verify,
 };

@@ -1,6 +1,6 @@
 //! Flags of commands that write images: attributes of the files, and metadata of the image itself.
 
-use sinterfs::build::{AttributeChanges, BuildRequest, RootChanges};
+use sinterfs::build::{AttributeChanges, BuildRequest, ImpliedDirectories, RootChanges};
 use sinterfs::{Error, Result};
 
 use crate::owners;
@@ -54,6 +54,12 @@ pub struct AttributeArgs {
 
     #[command(flatten)]
     root: RootArgs,
+
+    /// Attributes of directories that an archive has no member for, and of its root: mode=MODE
+    /// (default: 0755), uid=ID, gid=ID (default: 0), mtime=SECONDS (default: that of the first
+    /// member below).
+    #[arg(long, value_name = "KEY=VALUE,..", value_parser = implied_directories)]
+    dir_defaults: Option<ImpliedDirectories>,
 
     /// The resolution of timestamps: 1ns, 1us, 100ms, 1s, 2s, 1min, 1h ... (default: 1s; if the
     /// source is an image, one that loses nothing).
@@ -133,6 +139,28 @@ pub struct TimestampArgs {
     no_create_timestamp: bool,
 }
 
+/// Parses the attributes of directories that archives have no member for.
+fn implied_directories(text: &str) -> std::result::Result<ImpliedDirectories, String> {
+    let mut implied = ImpliedDirectories::default();
+    for part in text.split(',') {
+        let wrong = || format!("`{part}` is none of mode=MODE, uid=ID, gid=ID and mtime=SECONDS");
+        let (key, value) = part.split_once('=').ok_or_else(wrong)?;
+        let id = || value.parse::<u32>().map_err(|_| wrong());
+        match key {
+            "mode" => {
+                let mode = u16::from_str_radix(value, 8).ok();
+                let mode = mode.filter(|mode| *mode <= 0o7777);
+                implied.mode = Some(mode.ok_or_else(wrong)?);
+            }
+            "uid" => implied.uid = Some(id()?),
+            "gid" => implied.gid = Some(id()?),
+            "mtime" => implied.time = Some(value.parse().map_err(|_| wrong())?),
+            _ => return Err(wrong()),
+        }
+    }
+    Ok(implied)
+}
+
 impl AttributeArgs {
     /// Sets these options in a request.
     pub fn apply(self, request: &mut BuildRequest) -> Result<()> {
@@ -158,6 +186,7 @@ impl AttributeArgs {
                 time: root.root_time.as_deref().map(seconds).transpose()?,
             },
         };
+        request.implied = self.dir_defaults.unwrap_or_default();
         request.time_resolution = self.time_resolution;
         request.keep_all_times = self.keep_all_times;
         request.pack_metadata = self.pack_metadata;

@@ -6,8 +6,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use sinterfs::Result;
-use sinterfs::build::{BuildRequest, Filter, XattrFilter};
+use sinterfs::build::{Action, BuildRequest, Filter, IdsByName, XattrFilter};
+use sinterfs::{Error, Result};
+
+use crate::owners;
+
+/// The size of the blocks that tails are behind, where none is asked for.
+const BLOCK: u64 = 128 << 10;
 
 /// Rules that select files, and definitions of additional ones.
 #[derive(Debug)]
@@ -15,9 +20,21 @@ pub struct FilterArgs {
     choices: Vec<Filter>,
     pseudo: Vec<OsString>,
     pseudo_files: Vec<PathBuf>,
+    pseudo_dir: Option<OsString>,
+    pseudo_override: bool,
+    no_hardlinks: bool,
+    actions: Vec<ActionText>,
+    xattrs_add: Vec<OsString>,
     xattrs_include: Vec<String>,
     xattrs_exclude: Vec<String>,
     file_contexts: Option<PathBuf>,
+}
+
+/// Actions as they are given.
+#[derive(Debug)]
+enum ActionText {
+    One(String),
+    File(PathBuf),
 }
 
 /// The flags as clap parses them, which loses the order among different flags.
@@ -37,6 +54,24 @@ struct FilterFlags {
     /// if --include matches. Can be repeated.
     #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
     exclude_regex: Vec<String>,
+
+    /// Pack only this path of the directory, with everything below it, and no others but those of
+    /// further --only and --files-from. Directories that lead to it are packed, too.
+    #[arg(long, value_name = "PATH", allow_hyphen_values = true)]
+    only: Vec<OsString>,
+
+    /// Pack only the paths that a file lists, one a line, as find(1) prints them; `-` is standard
+    /// input. Of a directory that is listed nothing else is packed.
+    #[arg(long, value_name = "FILE")]
+    files_from: Vec<PathBuf>,
+
+    /// As a line of --files-from.
+    #[arg(long, hide = true, value_name = "PATH", allow_hyphen_values = true)]
+    only_itself: Vec<OsString>,
+
+    /// Exclude paths by regular expressions of their names, with slashes between them.
+    #[arg(long, hide = true, value_name = "REGEX/..", allow_hyphen_values = true)]
+    exclude_names: Vec<String>,
 
     /// Exclude files that match a line of this file. Empty lines and lines that begin with # are
     /// ignored; lines that begin with `+ ` include.
@@ -58,6 +93,35 @@ struct FilterFlags {
     /// Add or change files by the definitions in a file, one per line.
     #[arg(long, value_name = "FILE")]
     pseudo_file: Vec<PathBuf>,
+
+    /// Make directories that definitions lead through and that do not exist, with these attributes:
+    /// `d MODE UID GID` or `D TIME MODE UID GID` (default: they are an error).
+    #[arg(long, value_name = "ATTRIBUTES")]
+    pseudo_dir: Option<OsString>,
+
+    /// Keep the owners of definitions where --set-owner, --set-group or --all-root is given.
+    #[arg(long)]
+    pseudo_override: bool,
+
+    /// Do something to the files for which an expression is true, in the notation of mksquashfs:
+    /// `ACTION@EXPRESSION`, as in `chmod(go-w)@type(f) && !name(*.sh)`. The actions are exclude,
+    /// prune, empty, uid, gid, guid, chmod, uncompressed, xattrs-include, xattrs-exclude and
+    /// xattrs-add. Can be repeated.
+    #[arg(long, value_name = "ACTION")]
+    action: Vec<String>,
+
+    /// Do the actions of a file, one a line.
+    #[arg(long, value_name = "FILE")]
+    action_file: Vec<PathBuf>,
+
+    /// Store each name of a file with several as a file of its own; their content is stored once.
+    #[arg(long)]
+    no_hardlinks: bool,
+
+    /// Add an extended attribute to all files, of `user.` to regular files and directories. The
+    /// value may be octal (0t), hexadecimal (0x) or base64 (0s). Can be repeated.
+    #[arg(long, value_name = "NAME=VALUE", conflicts_with = "no_xattrs")]
+    xattrs_add: Vec<OsString>,
 
     /// Keep only extended attributes of the source whose name (as in user.x) matches a regular
     /// expression. Can be repeated.
@@ -92,10 +156,36 @@ impl FilterArgs {
         request.filters = self.choices;
         request.pseudo = self.pseudo;
         request.pseudo_files = self.pseudo_files;
+        request.pseudo_dir = self.pseudo_dir;
+        request.pseudo_override = self.pseudo_override;
+        request.xattrs_add = self.xattrs_add;
+        request.separate_links = self.no_hardlinks;
+        request.actions = actions(self.actions, request.block_size.unwrap_or(BLOCK))?;
         request.xattrs = XattrFilter::of(&self.xattrs_include, &self.xattrs_exclude)?;
         request.file_contexts = self.file_contexts;
         Ok(())
     }
+}
+
+/// Parses actions.
+fn actions(texts: Vec<ActionText>, block: u64) -> Result<Vec<Action>> {
+    let ids = IdsByName {
+        user: &owners::user,
+        group: &owners::group,
+    };
+    let mut all = Vec::new();
+    for text in texts {
+        match text {
+            ActionText::One(text) => all.push(Action::parse(&text, &ids, block)?),
+            ActionText::File(file) => {
+                let text = std::fs::read_to_string(&file);
+                let text = text.map_err(|e| Error::io("cannot read", e).path(&file))?;
+                let parsed = Action::parse_all(&text, &ids, block);
+                all.extend(parsed.map_err(|error| error.path(&file))?);
+            }
+        }
+    }
+    Ok(all)
 }
 
 impl Args for FilterArgs {
@@ -117,16 +207,34 @@ impl FromArgMatches for FilterArgs {
         rules.extend(indices("include").zip(flags.include.into_iter().map(Filter::Include)));
         let expressions = flags.exclude_regex.into_iter();
         rules.extend(indices("exclude_regex").zip(expressions.map(Filter::ExcludeRegex)));
+        let names = flags.exclude_names.into_iter();
+        rules.extend(indices("exclude_names").zip(names.map(Filter::ExcludeNames)));
+        rules.extend(indices("only").zip(flags.only.into_iter().map(Filter::Only)));
+        let listed = flags.only_itself.into_iter().map(Filter::OnlyItself);
+        rules.extend(indices("only_itself").zip(listed));
+        let lists = flags.files_from.into_iter().map(Filter::FilesFrom);
+        rules.extend(indices("files_from").zip(lists));
         let files = flags.exclude_from.into_iter().map(Filter::ExcludeFrom);
         rules.extend(indices("exclude_from").zip(files));
         let files = flags.include_from.into_iter().map(Filter::IncludeFrom);
         rules.extend(indices("include_from").zip(files));
+        let mut actions = Vec::new();
+        let texts = flags.action.into_iter().map(ActionText::One);
+        actions.extend(indices("action").zip(texts));
+        let files = flags.action_file.into_iter().map(ActionText::File);
+        actions.extend(indices("action_file").zip(files));
+        actions.sort_by_key(|(index, _)| *index);
         rules.sort_by_key(|(index, _)| *index);
         let choices = rules.into_iter().map(|(_, choice)| choice).collect();
         Ok(Self {
             choices,
             pseudo: flags.pseudo,
             pseudo_files: flags.pseudo_file,
+            pseudo_dir: flags.pseudo_dir,
+            pseudo_override: flags.pseudo_override,
+            xattrs_add: flags.xattrs_add,
+            no_hardlinks: flags.no_hardlinks,
+            actions: actions.into_iter().map(|(_, action)| action).collect(),
             xattrs_include: flags.xattrs_include,
             xattrs_exclude: flags.xattrs_exclude,
             file_contexts: flags.file_contexts,

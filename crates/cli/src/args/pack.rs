@@ -190,13 +190,15 @@ struct ErofsArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "no_xattrs")]
     xattr_prefix: Vec<String>,
 
-    /// Extended features, as mkfs.erofs -E: dedupe (repeated data is stored once; needs Linux 6.1),
-    /// ztailpacking (tails are stored behind inodes; needs 5.17, default), fragments (tails are
-    /// packed together; needs 6.1, default), all-fragments (whole files are packed together; needs
-    /// 6.1). A ^ in front disables a feature. Of CRAMFS: big-endian, front-padding (512 bytes
-    /// before the superblock), edition=N, boot=FILE (boot code behind the superblock). Of
-    /// ISO 9660: boot=FILE, efi-boot=FILE, boot-load-size=N, boot-info-table, system-area=FILE,
-    /// partitions, no-joliet, zisofs2, publisher=TEXT and more (docs/formats/iso9660.md).
+    /// Extended features, as mkfs.erofs -E: dedupe (repeated data is stored once; needs Linux
+    /// 6.1), ztailpacking (tails are stored behind inodes; needs 5.17, default), fragments (tails
+    /// are packed together; needs 6.1, default), all-fragments (whole files are packed together;
+    /// needs 6.1), legacy-compress (LZ4 for Linux before 5.4), block=N (EROFS blocks of 512, 1024,
+    /// 2048 or 4096 bytes; others than 4096 without compression). A ^ in front disables a feature.
+    /// Of CRAMFS: big-endian, front-padding (512 bytes before the superblock), edition=N,
+    /// boot=FILE (boot code behind the superblock). Of ISO 9660: boot=FILE, efi-boot=FILE,
+    /// boot-load-size=N, boot-info-table, system-area=FILE, partitions, no-joliet, zisofs2,
+    /// publisher=TEXT and more (docs/formats/iso9660.md).
     #[arg(short = 'E', long, value_name = "OPTION,..")]
     extended: Option<String>,
 

@@ -23,6 +23,8 @@ Examples:
       Put one image on top of another.
   sinter merge base.dwarfs --at opt=tool.dwarfs --at etc=DIR -o all.dwarfs
       Put sources at chosen paths.
+  sinter merge base.dwarfs --file etc/motd=motd -o new.dwarfs
+      Put a file, as it is, at a chosen path.
 
 Data that several sources share is stored once. Each source is placed below a directory with its \
 name (without extension), with --overlay at the root, with --at at the given path. Directories \
@@ -34,12 +36,17 @@ Times, holes, hard links and owners are kept. A damaged image is an error. SOURC
 set, is recorded as the time of creation, and no file gets a later time.")]
 pub struct Args {
     /// The images, archives and directories to combine.
-    #[arg(value_name = "SOURCE", required_unless_present = "at")]
+    #[arg(value_name = "SOURCE", required_unless_present_any = ["at", "placed_file"])]
     sources: Vec<PathBuf>,
 
     /// Place a source at this path of the image. Can be repeated.
     #[arg(long, value_name = "PATH=SOURCE")]
     at: Vec<OsString>,
+
+    /// Place a file or directory as it is at this path of the image, whatever it is: an archive or
+    /// image is a file here. Can be repeated.
+    #[arg(long = "file", value_name = "PATH=FILE")]
+    placed_file: Vec<OsString>,
 
     /// Place all sources at the root, later ones on top of earlier ones.
     #[arg(long)]
@@ -60,7 +67,7 @@ pub struct Args {
 /// Merges.
 pub fn run(args: Args) -> Result<ExitCode> {
     let input = Input::Merge {
-        parts: parts(args.sources, &args.at, args.overlay)?,
+        parts: parts(args.sources, &args.at, &args.placed_file, args.overlay)?,
         layers: None,
         cache_bytes: args.cache_size,
     };
@@ -69,7 +76,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
 }
 
 /// Returns the sources with their paths in the image; fails if two have the same path.
-fn parts(sources: Vec<PathBuf>, at: &[OsString], overlay: bool) -> Result<Vec<MergePart>> {
+fn parts(
+    sources: Vec<PathBuf>,
+    at: &[OsString],
+    files: &[OsString],
+    overlay: bool,
+) -> Result<Vec<MergePart>> {
     let mut parts = Vec::new();
     let mut named: BTreeMap<Vec<u8>, PathBuf> = BTreeMap::new();
     for path in sources {
@@ -81,21 +93,47 @@ fn parts(sources: Vec<PathBuf>, at: &[OsString], overlay: bool) -> Result<Vec<Me
             ))
             .path(path));
         }
-        parts.push(MergePart { path, at });
+        parts.push(MergePart::whole(path, at));
     }
     for rule in at {
-        let bytes = names::bytes(rule);
-        let Some(equals) = bytes.iter().position(|&byte| byte == b'=') else {
-            let rule = rule.to_string_lossy();
-            return Err(Error::invalid(format!("--at {rule}: expected PATH=SOURCE")));
+        let (place, source) = placed("--at", rule)?;
+        parts.push(MergePart::whole(source, place));
+    }
+    for rule in files {
+        let (place, file) = placed("--file", rule)?;
+        let (Some(name), Some(dir)) = (file.file_name(), file.parent()) else {
+            let what = "--file takes what has a name: --at places what a directory holds";
+            return Err(Error::invalid(what).path(file));
         };
-        let (place, source) = bytes.split_at(equals);
-        parts.push(MergePart {
-            path: names::path_buf(source[1..].to_vec()),
-            at: trimmed(place).to_vec(),
-        });
+        let here = dir.as_os_str().is_empty();
+        let dir = if here { Path::new(".") } else { dir };
+        let pick = (names::bytes(name).into_owned(), place);
+        // names of one directory that are one file stay that
+        match parts
+            .last_mut()
+            .filter(|last| last.path == dir && !last.picks.is_empty())
+        {
+            Some(last) => last.picks.push(pick),
+            None => parts.push(MergePart {
+                picks: vec![pick],
+                ..MergePart::whole(dir, Vec::new())
+            }),
+        }
     }
     Ok(parts)
+}
+
+/// Splits `PATH=SOURCE`.
+fn placed(option: &str, rule: &OsString) -> Result<(Vec<u8>, PathBuf)> {
+    let bytes = names::bytes(rule);
+    let Some(equals) = bytes.iter().position(|&byte| byte == b'=') else {
+        let rule = rule.to_string_lossy();
+        let what = format!("{option} {rule}: expected PATH=SOURCE");
+        return Err(Error::invalid(what));
+    };
+    let (place, source) = bytes.split_at(equals);
+    let source = names::path_buf(source[1..].to_vec());
+    Ok((trimmed(place).to_vec(), source))
 }
 
 /// Removes slashes at both ends of a path.
@@ -131,7 +169,7 @@ mod tests {
     fn places(sources: &[&str], at: &[&str], overlay: bool) -> Result<Vec<String>> {
         let sources = sources.iter().map(PathBuf::from).collect();
         let at: Vec<OsString> = at.iter().map(OsString::from).collect();
-        let parts = parts(sources, &at, overlay)?;
+        let parts = parts(sources, &at, &[], overlay)?;
         Ok(parts
             .iter()
             .map(|part| {
@@ -151,5 +189,21 @@ mod tests {
         assert_eq!(places(&["a/x.img", "b/x.img"], &[], true).unwrap().len(), 2);
         assert!(places(&[], &["opt"], false).is_err());
         assert_eq!(places(&[], &["/=x"], false).unwrap(), ["<x"]);
+    }
+
+    #[test]
+    fn files_of_one_directory_are_one_part() {
+        let files = ["a=d/x", "b/c=d/y", "e=z", "f=./d/x"].map(OsString::from);
+        let parts = parts(Vec::new(), &[], &files, false).unwrap();
+        let picks: Vec<_> = parts
+            .iter()
+            .map(|part| (&*part.path, part.picks.len()))
+            .collect();
+        let expected = [("d", 2), (".", 1), ("./d", 1)];
+        assert_eq!(picks, expected.map(|(dir, count)| (Path::new(dir), count)));
+        assert_eq!(parts[0].picks[1], (b"y".to_vec(), b"b/c".to_vec()));
+        for wrong in ["a=/", "a=d/..", "a"] {
+            assert!(super::parts(Vec::new(), &[], &[wrong.into()], false).is_err());
+        }
     }
 }

@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io::Result as IoResult;
 
-use sinterfs_model::{Error, FileType, Inode, Xattrs};
+use sinterfs_model::{Error, FileType, Inode, Time, Times, Xattrs};
 use sinterfs_platform::xattrs::Attributes;
 use sinterfs_platform::{Directory, KEEPS, Status, files, xattrs};
 
@@ -50,7 +50,7 @@ pub(crate) fn of_open(job: &Extraction<'_>, file: &File, spot: Spot, inode: &Ino
         report(job, spot, "can't set the permissions", done);
     }
     if job.options.times {
-        let done = files::set_times(file, &inode.meta.times);
+        let done = files::set_times(file, &times(job, inode));
         report(job, spot, "can't set the times", done);
     }
 }
@@ -76,7 +76,7 @@ pub(crate) fn of_name(job: &Extraction<'_>, dir: &Directory, item: &Item, inode:
         report(job, spot, "can't set the permissions", done);
     }
     if job.options.times {
-        let done = dir.set_times(name, &inode.meta.times);
+        let done = dir.set_times(name, &times(job, inode));
         report(job, spot, "can't set the times", done);
     }
 }
@@ -156,4 +156,13 @@ fn set_xattrs(
             job.imperfect(Error::io(what, error), spot);
         }
     }
+}
+
+/// Returns the times that an entry gets: those of the image, or the one that was asked for.
+fn times(job: &Extraction<'_>, inode: &Inode) -> Times {
+    let given = job
+        .options
+        .time
+        .map(|secs| Times::all(Time { secs, nanos: 0 }));
+    given.unwrap_or_else(|| inode.meta.times)
 }

@@ -38,6 +38,8 @@ pub struct ExtractOptions {
     pub permissions: bool,
     /// Restores times to the nanosecond.
     pub times: bool,
+    /// The time that everything gets instead, in seconds since 1970.
+    pub time: Option<i64>,
     /// Restores extended attributes.
     pub xattrs: bool,
     /// Keeps holes; without it they are written as zeros.
@@ -68,6 +70,7 @@ impl Default for ExtractOptions {
             owner: sinterfs_platform::process::is_root(),
             permissions: true,
             times: true,
+            time: None,
             xattrs: true,
             sparse: true,
             overwrite: Overwrite::default(),

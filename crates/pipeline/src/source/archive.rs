@@ -44,11 +44,26 @@ pub fn is_archive(start: &[u8]) -> bool {
         || rpm::is_rpm(start)
 }
 
+/// Attributes of directories that an archive has no member for, and of its root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ImpliedDirectories {
+    /// Their permissions; `None` means 0755.
+    pub mode: Option<u16>,
+    /// Their owner; `None` means 0.
+    pub uid: Option<u32>,
+    /// Their group; `None` means 0.
+    pub gid: Option<u32>,
+    /// Their time in seconds since 1970; `None` means that of the first member below.
+    pub time: Option<i64>,
+}
+
 /// How an archive is read.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// What is excluded.
     pub exclude: Exclude,
+    /// Attributes of directories without a member.
+    pub implied: ImpliedDirectories,
     /// Where compressed archives and streams are unpacked.
     pub scratch: Scratch,
 }
@@ -190,7 +205,7 @@ impl Source for Archive {
             (None, None) => return Err(Error::invalid("the archive was read before")),
         };
         let (names, notes) = self.read(&file, observer)?;
-        let grown = names.finish(&self.options.exclude)?;
+        let grown = names.finish(&self.options.exclude, self.options.implied)?;
         let _ = self.scanned.set(Scanned {
             file,
             locations: grown.locations,

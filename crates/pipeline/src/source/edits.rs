@@ -4,7 +4,9 @@
 //! **Invariant:** the tree depends on the source and the edits alone; hard links stay hard links as
 //! far as their names remain.
 
+mod actions;
 mod definition;
+mod edit_options;
 mod file_contexts;
 mod labels;
 pub(in crate::source) mod mtime_override;
@@ -14,45 +16,21 @@ mod xattrs;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use sinterfs_model::{
     Content, Error, FileContent, NodeId, Observer, Result, Source, Tree, TreeBuilder, Xattrs,
 };
 
-use super::Exclude;
 use super::directory::single_file;
-use mtime_override::MtimeOverride;
+use mtime_override::{MtimeOverride, Uncompressed};
 use pseudo::{ExistingNode, PseudoNodes};
 
-pub use definition::Definition;
+pub use actions::{Action, IdsByName};
+pub use definition::{AddedXattr, Definition, DirectoryAttributes};
+pub use edit_options::Edits;
 pub use file_contexts::FileContexts;
 pub use xattrs::XattrFilter;
-
-/// Edits of a source's tree.
-#[derive(Debug, Clone, Default)]
-pub struct Edits {
-    /// What is excluded, where the source does not exclude it itself.
-    pub exclude: Exclude,
-    /// Which extended attributes of the source, or of added files, are kept.
-    pub xattrs: XattrFilter,
-    /// Pseudo file definitions, applied to what remains.
-    pub pseudo: Vec<Definition>,
-    /// The SELinux label of each file, applied last.
-    pub contexts: Option<Arc<FileContexts>>,
-}
-
-impl Edits {
-    /// Returns whether the tree is not changed at all.
-    pub fn is_empty(&self) -> bool {
-        self.names_stay() && self.xattrs.is_empty() && self.contexts.is_none()
-    }
-
-    /// Returns whether no name is excluded, added or changed.
-    fn names_stay(&self) -> bool {
-        self.exclude.is_empty() && self.pseudo.is_empty()
-    }
-}
 
 /// A source with an edited tree.
 pub struct EditedSource<'a> {
@@ -60,6 +38,8 @@ pub struct EditedSource<'a> {
     edits: &'a Edits,
     /// `None` inside if all nodes are the source's own.
     scanned: OnceLock<Option<EditedScan>>,
+    /// The files whose content is stored uncompressed.
+    stored: OnceLock<HashSet<NodeId>>,
 }
 
 impl std::fmt::Debug for EditedSource<'_> {
@@ -95,6 +75,7 @@ impl<'a> EditedSource<'a> {
             inner,
             edits,
             scanned: OnceLock::new(),
+            stored: OnceLock::new(),
         }
     }
 
@@ -114,9 +95,14 @@ impl<'a> EditedSource<'a> {
         }
     }
 
-    /// Returns the edited tree, and the nodes that definitions gave a label.
-    fn reshape(&self, tree: Tree, observer: &dyn Observer) -> Result<(Tree, HashSet<NodeId>)> {
-        let mut copy = TreeCopy::new(&tree, self.edits)?;
+    /// Returns the edited tree of a source's.
+    fn reshape(&self, tree: &Tree, observer: &dyn Observer) -> Result<EditedTree> {
+        let edits = self.edits;
+        let leaves_out = |path: &[u8], is_dir: bool, node| {
+            edits.exclude.matches(path, is_dir)
+                || actions::excludes(&edits.actions, tree, node, path)
+        };
+        let mut copy = TreeCopy::new(tree, edits, &leaves_out)?;
         copy.run()?;
         copy.make(observer)?;
         let (edited, before) = copy.builder.finish_numbered()?;
@@ -132,10 +118,65 @@ impl<'a> EditedSource<'a> {
         };
         let numbered = before.iter().zip((0..).map(NodeId));
         let labelled = numbered.filter(|(id, _)| labelled.contains(id));
-        let labelled = labelled.map(|(_, node)| node).collect();
-        let origins = before.iter().map(origin).collect();
-        let _ = self.scanned.set(Some(EditedScan { tree, origins }));
-        Ok((edited, labelled))
+        let mut edited = EditedTree {
+            labelled: labelled.map(|(_, node)| node).collect(),
+            stored: HashSet::new(),
+            origins: before.iter().map(origin).collect(),
+            tree: edited,
+        };
+        edited.stored = actions::change(&edits.actions, &mut edited.tree);
+        let gone = actions::prune(&edits.actions, &edited.tree);
+        if !gone.is_empty() {
+            edited = edited.without(&|path, _| gone.contains(path))?;
+        }
+        let was_empty = |node: NodeId| match edited.origins.get(node.index()) {
+            Some(Origin::Own(own)) => tree.children(*own).is_empty(),
+            _ => true,
+        };
+        let emptied = actions::empty(&edits.actions, &edited.tree, &was_empty);
+        if !emptied.is_empty() {
+            edited = edited.without(&|_, node| emptied.contains(&node))?;
+        }
+        Ok(edited)
+    }
+}
+
+/// A tree that was edited.
+struct EditedTree {
+    tree: Tree,
+    /// The origin of each node.
+    origins: Vec<Origin>,
+    /// The nodes that definitions gave a label.
+    labelled: HashSet<NodeId>,
+    /// The files whose content is stored uncompressed.
+    stored: HashSet<NodeId>,
+}
+
+impl EditedTree {
+    /// Leaves out names, with all that is below them.
+    fn without(self, leaves_out: &dyn Fn(&[u8], NodeId) -> bool) -> Result<Self> {
+        let nothing = Edits::default();
+        let leaves_out = |path: &[u8], _: bool, node| leaves_out(path, node);
+        let mut copy = TreeCopy::new(&self.tree, &nothing, &leaves_out)?;
+        copy.run()?;
+        let (cut, before) = copy.builder.finish_numbered()?;
+        let former = |id: &NodeId| copy.origins.get(id.index()).copied();
+        let former: Vec<NodeId> = before.iter().filter_map(former).collect();
+        let moved = |nodes: &HashSet<NodeId>| {
+            let numbered = (0..).map(NodeId).zip(&former);
+            let kept = numbered.filter(|(_, former)| nodes.contains(former));
+            kept.map(|(node, _)| node).collect()
+        };
+        let origin = |former: &NodeId| {
+            let origin = self.origins.get(former.index());
+            origin.cloned().unwrap_or(Origin::Nothing)
+        };
+        Ok(Self {
+            origins: former.iter().map(origin).collect(),
+            labelled: moved(&self.labelled),
+            stored: moved(&self.stored),
+            tree: cut,
+        })
     }
 }
 
@@ -145,12 +186,20 @@ impl Source for EditedSource<'_> {
         if !self.edits.xattrs.is_empty() {
             self.edits.xattrs.apply(&mut tree)?;
         }
-        let (mut edited, labelled) = if self.edits.names_stay() {
+        self.edits.owners.apply(&mut tree)?;
+        let (mut edited, labelled, stored) = if self.edits.names_stay() {
+            let stored = actions::change(&self.edits.actions, &mut tree);
             let _ = self.scanned.set(None);
-            (tree, HashSet::new())
+            (tree, HashSet::new(), stored)
         } else {
-            self.reshape(tree, observer)?
+            let edited = self.reshape(&tree, observer)?;
+            let origins = edited.origins;
+            let _ = self.scanned.set(Some(EditedScan { tree, origins }));
+            (edited.tree, edited.labelled, edited.stored)
         };
+        let _ = self.stored.set(stored);
+        actions::xattrs(&self.edits.actions, &mut edited)?;
+        xattrs::add(&mut edited, &self.edits.add_xattrs)?;
         if let Some(contexts) = &self.edits.contexts {
             labels::label(&mut edited, contexts, &labelled)?;
         }
@@ -158,6 +207,33 @@ impl Source for EditedSource<'_> {
     }
 
     fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
+        let content = self.open_origin(tree, file)?;
+        let stored = self.stored.get();
+        Ok(if stored.is_some_and(|stored| stored.contains(&file)) {
+            Box::new(Uncompressed(content))
+        } else {
+            content
+        })
+    }
+
+    fn has_entry(&self, directory: NodeId) -> bool {
+        match self.origin(directory) {
+            Some(Origin::Own(origin)) => self.inner.has_entry(origin),
+            _ => true,
+        }
+    }
+
+    fn rank(&self, tree: &Tree, file: NodeId) -> u64 {
+        match self.origin(file) {
+            Some(Origin::Own(origin)) => self.inner.rank(self.own(tree), origin),
+            // after all files of the source
+            _ => u64::MAX,
+        }
+    }
+}
+
+impl EditedSource<'_> {
+    fn open_origin(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
         match self.origin(file) {
             Some(Origin::Own(origin)) => {
                 let own = self.own(tree);
@@ -182,27 +258,17 @@ impl Source for EditedSource<'_> {
             }
         }
     }
-
-    fn has_entry(&self, directory: NodeId) -> bool {
-        match self.origin(directory) {
-            Some(Origin::Own(origin)) => self.inner.has_entry(origin),
-            _ => true,
-        }
-    }
-
-    fn rank(&self, tree: &Tree, file: NodeId) -> u64 {
-        match self.origin(file) {
-            Some(Origin::Own(origin)) => self.inner.rank(self.own(tree), origin),
-            // after all files of the source
-            _ => u64::MAX,
-        }
-    }
 }
+
+/// Decides about a name by its path, whether it is a directory, and its node.
+type LeavesOut<'a> = dyn Fn(&[u8], bool, NodeId) -> bool + 'a;
 
 /// A tree while it is copied into another.
 struct TreeCopy<'a> {
     tree: &'a Tree,
-    exclude: &'a Exclude,
+    /// Whether a name is left out: by its path, whether it is a directory, and its node.
+    leaves_out: &'a LeavesOut<'a>,
+    separate_links: bool,
     making: PseudoNodes<'a>,
     builder: TreeBuilder,
     /// The original of each node, by the builder's ids.
@@ -214,11 +280,12 @@ struct TreeCopy<'a> {
 }
 
 impl<'a> TreeCopy<'a> {
-    fn new(tree: &'a Tree, edits: &'a Edits) -> Result<Self> {
+    fn new(tree: &'a Tree, edits: &'a Edits, leaves_out: &'a LeavesOut<'a>) -> Result<Self> {
         let mut copy = Self {
             tree,
-            exclude: &edits.exclude,
-            making: PseudoNodes::new(&edits.pseudo, &edits.xattrs, tree.node(NodeId::ROOT).meta),
+            leaves_out,
+            separate_links: edits.separate_links,
+            making: PseudoNodes::new(edits, tree.node(NodeId::ROOT).meta),
             builder: TreeBuilder::new(tree.node(NodeId::ROOT).meta),
             origins: vec![NodeId::ROOT],
             linked: HashMap::new(),
@@ -240,7 +307,7 @@ impl<'a> TreeCopy<'a> {
                 below.extend_from_slice(name);
                 let content = self.tree.node(link.node).content;
                 let is_dir = matches!(content, Content::Directory { .. });
-                if !self.exclude.matches(&below, is_dir) {
+                if !(self.leaves_out)(&below, is_dir, link.node) {
                     self.add(id, name, link.node, below)?;
                 }
             }
@@ -278,7 +345,7 @@ impl<'a> TreeCopy<'a> {
         self.making.note(&path, ExistingNode { node: id, kind });
         if matches!(content, Content::Directory { .. }) {
             self.open.push((origin, id, path));
-        } else if node.links > 1 {
+        } else if node.links > 1 && !self.separate_links {
             self.linked.insert(origin, id);
         }
         self.take_xattrs(id, origin)

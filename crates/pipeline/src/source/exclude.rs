@@ -5,14 +5,24 @@
 //! pattern decides, and entries without a match are included; a pattern without a slash matches a
 //! name anywhere, one with a slash a path from the root of the tree; a slash at the end restricts a
 //! pattern to directories. Regular expressions exclude the paths in which they match, whatever the
-//! patterns say.
+//! patterns say; expressions of names see one name of a path each. Where paths are listed that
+//! alone are taken, all others are left out.
 //! **Invariant:** `*` and `?` never match a slash.
 
+mod name_expressions;
+mod only;
+
 use std::path::Path;
+use std::sync::Arc;
 
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 use regex::bytes::{RegexSet, RegexSetBuilder};
 use sinterfs_model::{Error, Result};
+
+use name_expressions::NameExpressions;
+use only::OnlyPaths;
+
+pub use only::plain_path;
 
 /// A pattern, and whether it includes or excludes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +82,10 @@ pub struct Exclude {
     rules: Vec<Effect>,
     /// Excludes paths, whatever the rules say.
     expressions: Option<RegexSet>,
+    /// Excludes paths by each of their names.
+    by_name: Vec<NameExpressions>,
+    /// The paths that are taken, if not all are.
+    only: Option<Arc<OnlyPaths>>,
 }
 
 /// The effect of a rule.
@@ -151,7 +165,7 @@ impl Exclude {
             names: Patterns::new(&names, of_names)?,
             paths: Patterns::new(&paths, of_paths)?,
             rules,
-            expressions: None,
+            ..Self::default()
         })
     }
 
@@ -165,9 +179,42 @@ impl Exclude {
         Ok(self)
     }
 
+    /// Also excludes what expressions with slashes between them match, one for each name: from the
+    /// root if they begin with a slash, else at any depth. Fails with `Invalid` for what is none.
+    pub fn with_name_expressions(mut self, texts: &[String]) -> Result<Self> {
+        let parsed = texts.iter().map(|text| NameExpressions::parse(text));
+        self.by_name = parsed.collect::<Result<_>>()?;
+        Ok(self)
+    }
+
+    /// Takes only these paths and the directories that lead to them, each with everything below it
+    /// or by itself; all paths if there are none. Fails with `Invalid` for a path with `..`.
+    pub fn with_only<'p>(
+        mut self,
+        paths: impl IntoIterator<Item = (&'p [u8], bool)>,
+    ) -> Result<Self> {
+        let mut paths = paths.into_iter().peekable();
+        if paths.peek().is_some() {
+            let mut only = OnlyPaths::default();
+            for (path, with_below) in paths {
+                only.add(path, with_below)?;
+            }
+            self.only = Some(Arc::new(only));
+        }
+        Ok(self)
+    }
+
+    /// Returns whether paths are listed that alone are taken.
+    pub fn chooses(&self) -> bool {
+        self.only.is_some()
+    }
+
     /// Returns whether no rule excludes anything.
     pub fn is_empty(&self) -> bool {
-        self.expressions.is_none() && self.rules.iter().all(|rule| rule.keeps)
+        self.expressions.is_none()
+            && self.by_name.is_empty()
+            && self.only.is_none()
+            && self.rules.iter().all(|rule| rule.keeps)
     }
 
     /// Returns whether an entry is excluded; `path` is relative to the root, without a leading
@@ -176,10 +223,11 @@ impl Exclude {
         if self.is_empty() {
             return false;
         }
-        if self
-            .expressions
-            .as_ref()
-            .is_some_and(|set| set.is_match(path))
+        let is_left = self.only.as_ref().is_some_and(|only| !only.holds(path));
+        let set = self.expressions.as_ref();
+        if is_left
+            || set.is_some_and(|set| set.is_match(path))
+            || self.by_name.iter().any(|names| names.matches(path))
         {
             return true;
         }

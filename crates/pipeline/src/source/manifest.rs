@@ -24,6 +24,7 @@ use sinterfs_model::{
 use sinterfs_platform::{Directory, Status};
 
 use super::Exclude;
+use super::archive::ImpliedDirectories;
 use super::archive::member_tree::MemberTree;
 use super::directory::content::OpenFile;
 use super::edits::mtime_override::MtimeOverride;
@@ -309,7 +310,7 @@ impl Source for Manifest {
             }
         }
         observer.advance(Stage::Scan, tally);
-        let grown = names.finish(&self.exclude)?;
+        let grown = names.finish(&self.exclude, ImpliedDirectories::default())?;
         let of_location = |&place: &u32| {
             let place = grown.locations.get(place as usize);
             let origin = place.and_then(|place| usize::try_from(place.start).ok());

@@ -49,8 +49,11 @@ impl Merge {
             let plain = |name: &[u8]| {
                 !matches!(name, b"" | b"." | b"..") && name.len() <= 255 && !name.contains(&0)
             };
-            if !part.at.is_empty() && !part.at.split(|&byte| byte == b'/').all(plain) {
-                let at = String::from_utf8_lossy(&part.at);
+            let mut places = part.picks.iter().map(|(_, at)| at).chain([&part.at]);
+            let is_wrong =
+                |at: &&Vec<u8>| !at.is_empty() && !at.split(|&byte| byte == b'/').all(plain);
+            if let Some(at) = places.find(is_wrong) {
+                let at = String::from_utf8_lossy(at);
                 return Err(Error::invalid(format!(
                     "cannot place {} at `{at}`: not a path of plain names",
                     part.name
@@ -85,7 +88,7 @@ impl Source for Merge {
             .iter()
             .map(|part| part.source.scan(observer))
             .collect::<Result<Vec<Tree>>>()?;
-        let mut union = Union::new(&self.parts, &trees, &self.how, implied(&trees))?;
+        let mut union = Union::new(&self.parts, &trees, &self.how, implied(&self.parts, &trees))?;
         union.run()?;
         if let (true, Some(first)) = (self.how.strict, union.conflicts.first.first()) {
             let option = Setting::Strict;
@@ -123,13 +126,21 @@ impl Source for Merge {
 }
 
 /// Returns the metadata of directories that no source has: mode 0755, owned by root, with the
-/// latest time of the sources' roots, so that it depends on the sources alone.
-fn implied(trees: &[Tree]) -> Meta {
-    let time = |tree: &Tree| tree.node(NodeId::ROOT).meta.times.modified;
-    let latest = trees
-        .iter()
-        .map(time)
-        .max_by_key(|t: &Time| (t.secs, t.nanos));
+/// latest time of the sources' roots, or of what is taken of them, so that it depends on the
+/// sources alone.
+fn implied(parts: &[MergeInput], trees: &[Tree]) -> Meta {
+    let time = |tree: &Tree, node| tree.node(node).meta.times.modified;
+    let latest = parts.iter().zip(trees).flat_map(|(part, tree)| {
+        let picked: Vec<Time> = union::picked(part, tree)
+            .map(|(node, _)| time(tree, node))
+            .collect();
+        if part.picks.is_empty() {
+            vec![time(tree, NodeId::ROOT)]
+        } else {
+            picked
+        }
+    });
+    let latest = latest.max_by_key(|t: &Time| (t.secs, t.nanos));
     Meta {
         mode: 0o755,
         uid: 0,

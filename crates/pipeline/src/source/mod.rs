@@ -10,8 +10,11 @@ pub mod merge;
 
 pub use archive::Archive;
 pub use directory::Directory;
-pub use edits::{Definition, EditedSource, Edits, FileContexts, XattrFilter};
-pub use exclude::{Exclude, Rule};
+pub use edits::{
+    Action, AddedXattr, Definition, DirectoryAttributes, EditedSource, Edits, FileContexts,
+    IdsByName, XattrFilter,
+};
+pub use exclude::{Exclude, Rule, plain_path};
 pub use image::ImageSource;
 pub use manifest::Manifest;
 pub use merge::Merge;

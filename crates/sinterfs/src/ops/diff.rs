@@ -8,6 +8,7 @@ use std::path::Path;
 use sinterfs_model::{Observer, Result};
 use sinterfs_ops::{DiffOptions, DiffReport, Side};
 use sinterfs_pipeline::Scratch;
+use sinterfs_pipeline::source::archive::ImpliedDirectories;
 use sinterfs_pipeline::source::{Edits, directory};
 
 use crate::open_options::OpenOptions;
@@ -34,6 +35,7 @@ pub fn diff(
             input,
             open,
             edits: Edits::default(),
+            implied: ImpliedDirectories::default(),
             // as images made of one have it
             keeps_config: true,
             directory: directory::Options {

@@ -42,6 +42,24 @@ pub struct RootChanges {
 }
 
 impl AttributeChanges {
+    /// Returns the changes of owner and group of all files alone.
+    pub(crate) fn owners(&self) -> Transform {
+        Transform {
+            owner: self.owner,
+            group: self.group,
+            ..Transform::default()
+        }
+    }
+
+    /// Returns the changes without those of owner and group of all files.
+    pub(crate) fn without_owners(&self) -> Self {
+        Self {
+            owner: None,
+            group: None,
+            ..self.clone()
+        }
+    }
+
     /// Returns the changes of a tree; `Invalid` for permissions that cannot be read.
     pub(crate) fn transform(&self) -> Result<Transform> {
         Ok(Transform {

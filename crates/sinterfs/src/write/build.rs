@@ -45,11 +45,12 @@ pub(crate) fn prepare(request: &BuildRequest, observer: &dyn Observer) -> Result
     if request.one_file_system {
         filters::require_directory(&request.input)?;
     }
-    let directory = directory_options(request)?;
+    let mut directory = directory_options(request)?;
     let input = open_input(&Request {
         input: &request.input,
         open: &request.open,
-        edits: edits(request, &directory)?,
+        edits: edits(request, &mut directory)?,
+        implied: request.implied,
         keeps_config: keeps_config(request),
         directory,
         manifest: request.manifest.clone(),
@@ -108,22 +109,36 @@ fn open_base(request: &BuildRequest) -> Result<Option<OpenBase>> {
 }
 
 /// Returns the changes of the tree after its scan. Nothing was left out of an image before that.
-fn edits(request: &BuildRequest, directory: &directory::Options) -> Result<Edits> {
+fn edits(request: &BuildRequest, directory: &mut directory::Options) -> Result<Edits> {
     let mut edits = Edits {
         pseudo: filters::pseudo(&request.pseudo, &request.pseudo_files)?,
+        pseudo_dir: filters::pseudo_dir(request.pseudo_dir.as_deref())?,
+        add_xattrs: filters::xattrs_to_add(&request.xattrs_add)?,
         xattrs: request.xattrs.clone(),
+        separate_links: request.separate_links,
+        actions: request.actions.clone(),
         contexts: filters::contexts(request.file_contexts.as_deref())?,
         ..Edits::default()
     };
+    if request.pseudo_override {
+        edits.owners = request.attributes.owners();
+    }
     if matches!(request.input, Input::Image { .. } | Input::Dump { .. }) {
         edits.exclude = directory.exclude.clone();
+    } else if !request.actions.is_empty() && !directory.exclude.chooses() {
+        // actions tell directories that became empty from those that were
+        edits.exclude = std::mem::take(&mut directory.exclude);
     }
     Ok(edits)
 }
 
 fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
     Ok(directory::Options {
-        exclude: filters::exclude(&request.filters)?,
+        exclude: filters::only(
+            filters::exclude(&request.filters)?,
+            &request.filters,
+            &request.input,
+        )?,
         keep_excluded_dirs: false,
         one_file_system: request.one_file_system,
         no_xattrs: request.per_file.no_xattrs,

@@ -1,14 +1,17 @@
-//! Which files are excluded, included and added.
+//! Which files are chosen, excluded, included and added.
 //!
 //! In: patterns, definitions and files of them, in the order in which they were given. Out:
 //! `sinterfs_pipeline::source::Exclude` and `Definition`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_model::{Error, Result, Setting};
-use sinterfs_pipeline::source::{Definition, Exclude, FileContexts, Rule};
+use sinterfs_pipeline::source::{
+    AddedXattr, Definition, DirectoryAttributes, Exclude, FileContexts, Rule, plain_path,
+};
 use sinterfs_platform::names;
 
 use crate::write::input::kinds::Input;
@@ -23,6 +26,17 @@ pub enum Filter {
     Include(String),
     /// Excludes paths in which a regular expression matches, whatever other rules say.
     ExcludeRegex(String),
+    /// Excludes paths by regular expressions with slashes between them, one for each name: from the
+    /// root if they begin with a slash, else at any depth.
+    ExcludeNames(String),
+    /// Takes only this path of a directory, with everything below it, and others named so.
+    Only(OsString),
+    /// Takes only this path of a directory, a directory without what is below it, and others named
+    /// so.
+    OnlyItself(OsString),
+    /// Takes only the paths that a file lists, one a line; `-` is standard input. A directory is
+    /// taken without what is below it.
+    FilesFrom(PathBuf),
     /// Excludes names that match a line of a file, unless the line negates it.
     ExcludeFrom(PathBuf),
     /// Includes names that match a line of a file, unless the line negates it.
@@ -32,17 +46,65 @@ pub enum Filter {
 /// Compiles the rules.
 pub(crate) fn exclude(choices: &[Filter]) -> Result<Exclude> {
     let mut rules = Vec::new();
-    let mut expressions = Vec::new();
+    let (mut expressions, mut names) = (Vec::new(), Vec::new());
     for choice in choices {
         match choice {
             Filter::Exclude(pattern) => rules.push(Rule::exclude(pattern)),
             Filter::Include(pattern) => rules.push(Rule::include(pattern)),
             Filter::ExcludeRegex(text) => expressions.push(text.clone()),
+            Filter::ExcludeNames(text) => names.push(text.clone()),
             Filter::ExcludeFrom(file) => rules.extend(Rule::from_file(file, false)?),
             Filter::IncludeFrom(file) => rules.extend(Rule::from_file(file, true)?),
+            Filter::Only(_) | Filter::OnlyItself(_) | Filter::FilesFrom(_) => {}
         }
     }
-    Exclude::from_rules(rules)?.with_expressions(&expressions)
+    Exclude::from_rules(rules)?
+        .with_expressions(&expressions)?
+        .with_name_expressions(&names)
+}
+
+/// Returns the rules with the paths of a directory that alone are taken, if some are named. Fails
+/// if one does not exist, and for an input that is no directory.
+pub(crate) fn only(exclude: Exclude, choices: &[Filter], input: &Input) -> Result<Exclude> {
+    let mut paths = Vec::new();
+    for choice in choices {
+        match choice {
+            Filter::Only(path) => paths.push((names::bytes(path).into_owned(), true)),
+            Filter::OnlyItself(path) => paths.push((names::bytes(path).into_owned(), false)),
+            Filter::FilesFrom(file) => {
+                let lines = lines_of(file)?;
+                paths.extend(lines.into_iter().map(|line| (line, false)));
+            }
+            _ => {}
+        }
+    }
+    if paths.is_empty() {
+        return Ok(exclude);
+    }
+    let Input::Directory(dir) = input else {
+        let what = "paths are chosen of a directory: of an archive or image, exclude the others";
+        return Err(Error::invalid(what).about([Setting::Filters]));
+    };
+    for (path, _) in &paths {
+        let path = dir.join(names::path(&plain_path(path)?));
+        let found = path.symlink_metadata();
+        found.map_err(|error| Error::io("cannot read the source", error).path(path))?;
+    }
+    exclude.with_only(paths.iter().map(|(path, below)| (&**path, *below)))
+}
+
+/// Returns the lines of a file, or of standard input, that are not empty.
+fn lines_of(file: &Path) -> Result<Vec<Vec<u8>>> {
+    let mut text = Vec::new();
+    let read = if file.as_os_str() == "-" {
+        std::io::stdin().read_to_end(&mut text).map(|_| text)
+    } else {
+        std::fs::read(file)
+    };
+    let text = read.map_err(|error| Error::io("cannot read", error).path(file))?;
+    let lines = text.split(|&byte| byte == b'\n');
+    let lines = lines.filter(|line| !line.is_empty());
+    Ok(lines.map(<[u8]>::to_vec).collect())
 }
 
 /// Reads definitions of files, and files of such definitions.
@@ -56,6 +118,20 @@ pub(crate) fn pseudo(texts: &[OsString], files: &[PathBuf]) -> Result<Vec<Defini
         all.extend(Definition::parse_all(&text).map_err(|error| error.path(path))?);
     }
     Ok(all)
+}
+
+/// Reads the attributes of directories that definitions lead through.
+pub(crate) fn pseudo_dir(text: Option<&OsStr>) -> Result<Option<DirectoryAttributes>> {
+    text.map(|text| DirectoryAttributes::parse(&names::bytes(text)))
+        .transpose()
+}
+
+/// Reads the extended attributes that all files get.
+pub(crate) fn xattrs_to_add(texts: &[OsString]) -> Result<Vec<AddedXattr>> {
+    let parsed = texts
+        .iter()
+        .map(|text| AddedXattr::parse(&names::bytes(text)));
+    parsed.collect()
 }
 
 /// Reads which labels files get.

@@ -115,7 +115,7 @@ impl Work<'_> {
             categorizers: request
                 .categorizers
                 .unwrap_or_else(|| self.format.categorizers()),
-            transform: request.attributes.transform()?,
+            transform: request.attributes_at_end().transform()?,
         })
     }
 

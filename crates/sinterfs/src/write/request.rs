@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use sinterfs_model::TailPlacement;
-use sinterfs_pipeline::source::XattrFilter;
+use sinterfs_pipeline::source::archive::ImpliedDirectories;
+use sinterfs_pipeline::source::{Action, XattrFilter};
 use sinterfs_pipeline::{Categorizers, Order, ReadCost};
 
 use crate::open_options::OpenOptions;
@@ -133,6 +134,19 @@ pub struct BuildRequest {
     pub pseudo: Vec<OsString>,
     /// Files of such definitions.
     pub pseudo_files: Vec<PathBuf>,
+    /// Directories that definitions lead through and that do not exist, as `d MODE UID GID`; `None`
+    /// if those are an error.
+    pub pseudo_dir: Option<OsString>,
+    /// Whether owners of definitions stay when all files get others.
+    pub pseudo_override: bool,
+    /// Extended attributes that all files get, as `NAME=VALUE`.
+    pub xattrs_add: Vec<OsString>,
+    /// Attributes of directories that an archive has no member for, and of its root.
+    pub implied: ImpliedDirectories,
+    /// What happens to files for which an expression is true.
+    pub actions: Vec<Action>,
+    /// Whether each name of a file becomes a file of its own.
+    pub separate_links: bool,
     /// Which extended attributes of the source stay.
     pub xattrs: XattrFilter,
     /// A file of SELinux file contexts, which gives the label of every file.
@@ -204,6 +218,12 @@ impl BuildRequest {
             filters: Vec::new(),
             pseudo: Vec::new(),
             pseudo_files: Vec::new(),
+            pseudo_dir: None,
+            pseudo_override: false,
+            xattrs_add: Vec::new(),
+            implied: ImpliedDirectories::default(),
+            actions: Vec::new(),
+            separate_links: false,
             xattrs: XattrFilter::default(),
             file_contexts: None,
             one_file_system: false,
@@ -245,6 +265,15 @@ impl BuildRequest {
     /// Returns what the image is packed for.
     pub(crate) fn purpose(&self) -> Purpose {
         self.purpose.unwrap_or_default()
+    }
+
+    /// Returns the changes of attributes that are made last.
+    pub(crate) fn attributes_at_end(&self) -> AttributeChanges {
+        if self.pseudo_override {
+            self.attributes.without_owners()
+        } else {
+            self.attributes.clone()
+        }
     }
 
     /// Returns the directory for scratch files.

@@ -12,10 +12,11 @@ use std::sync::Arc;
 
 use sinterfs_archive::{Kind, Member};
 use sinterfs_model::{
-    Content, Error, Meta, NodeId, Rdev, Result, Times, Tree, TreeBuilder, XattrSet, XattrSets,
-    Xattrs,
+    Content, Error, Meta, NodeId, Rdev, Result, Time, Times, Tree, TreeBuilder, XattrSet,
+    XattrSets, Xattrs,
 };
 
+use super::ImpliedDirectories;
 use super::content::ContentLocation;
 use crate::source::Exclude;
 
@@ -248,9 +249,26 @@ impl MemberTree {
     }
 
     /// Builds the tree, without excluded names.
-    pub(in crate::source) fn finish(mut self, exclude: &Exclude) -> Result<BuiltTree> {
+    pub(in crate::source) fn finish(
+        mut self,
+        exclude: &Exclude,
+        attributes: ImpliedDirectories,
+    ) -> Result<BuiltTree> {
         if self.files.is_empty() {
             self.files.push(implied(&Meta::default()));
+        }
+        for file in self.files.iter_mut().filter(|file| file.implied) {
+            let Meta {
+                mode,
+                uid,
+                gid,
+                times,
+            } = &mut file.meta;
+            *mode = attributes.mode.unwrap_or(*mode);
+            *uid = attributes.uid.unwrap_or(*uid);
+            *gid = attributes.gid.unwrap_or(*gid);
+            let time = attributes.time.map(|secs| Time { secs, nanos: 0 });
+            *times = time.map_or(*times, Times::all);
         }
         let meta = self.files.first().map(|root| root.meta);
         let mut builder = TreeBuilder::new(meta.unwrap_or_default());

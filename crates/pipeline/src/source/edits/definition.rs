@@ -54,6 +54,41 @@ pub(super) enum NewNode {
     Symlink(Vec<u8>),
 }
 
+/// The attributes of a directory that is made where a path leads through it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DirectoryAttributes(pub(super) Attributes);
+
+impl DirectoryAttributes {
+    /// Parses `d MODE UID GID` or `D TIME MODE UID GID`. Fails with `Invalid` for anything else.
+    pub fn parse(text: &[u8]) -> Result<Self> {
+        let definition = Definition::parse(&[b"x ", text].concat())?;
+        match definition.action {
+            Action::Make(attributes, NewNode::Directory) => Ok(Self(attributes)),
+            _ => Err(Error::invalid(
+                "a directory is defined by `d MODE UID GID` or `D TIME MODE UID GID`",
+            )),
+        }
+    }
+}
+
+/// An extended attribute that files get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddedXattr {
+    pub(super) name: Vec<u8>,
+    pub(super) value: Vec<u8>,
+}
+
+impl AddedXattr {
+    /// Parses `NAME=VALUE`, the value in the notation of definitions. Fails with `Invalid` for
+    /// anything else.
+    pub fn parse(text: &[u8]) -> Result<Self> {
+        match xattr(text)? {
+            Action::Xattr(name, value) => Ok(Self { name, value }),
+            _ => Err(Error::invalid("an extended attribute is NAME=VALUE")),
+        }
+    }
+}
+
 impl Definition {
     /// Parses one definition.
     ///

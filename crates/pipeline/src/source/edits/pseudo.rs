@@ -11,7 +11,8 @@ use sinterfs_model::{
     Content, Error, FileType, Meta, NodeId, Result, Setting, Times, TreeBuilder, Xattrs,
 };
 
-use super::definition::{Action, Attributes, Definition, NewNode};
+use super::definition::{Action, Attributes, Definition, DirectoryAttributes, NewNode};
+use super::edit_options::Edits;
 use super::xattrs::XattrFilter;
 use crate::source::directory::single_file::{self, SingleFile, SingleFileKind};
 
@@ -29,6 +30,8 @@ pub(super) struct PseudoNodes<'a> {
     definitions: &'a [Definition],
     /// Which extended attributes of copied files are kept.
     filter: &'a XattrFilter,
+    /// The attributes of directories that are made where none is.
+    implied: Option<DirectoryAttributes>,
     /// The paths that definitions refer to.
     wanted: HashSet<Vec<u8>>,
     found: HashMap<Vec<u8>, ExistingNode>,
@@ -44,12 +47,22 @@ pub(super) struct PseudoNodes<'a> {
 
 impl<'a> PseudoNodes<'a> {
     /// Creates the set with the root, whose time is the default.
-    pub(super) fn new(definitions: &'a [Definition], filter: &'a XattrFilter, root: Meta) -> Self {
+    pub(super) fn new(edits: &'a Edits, root: Meta) -> Self {
+        let Edits {
+            pseudo: definitions,
+            xattrs: filter,
+            pseudo_dir: implied,
+            ..
+        } = edits;
         let mut wanted = HashSet::new();
         for definition in definitions {
             wanted.insert(definition.path.join(&b'/'));
             let parents = definition.path.split_last().map(|(_, parents)| parents);
-            wanted.insert(parents.unwrap_or_default().join(&b'/'));
+            let parents = parents.unwrap_or_default();
+            let depths = if implied.is_some() { 0 } else { parents.len() };
+            for depth in depths..=parents.len() {
+                wanted.insert(parents.get(..depth).unwrap_or_default().join(&b'/'));
+            }
             if let Action::Link(target) = &definition.action {
                 wanted.insert(target.join(&b'/'));
             }
@@ -61,6 +74,7 @@ impl<'a> PseudoNodes<'a> {
         Self {
             definitions,
             filter,
+            implied: *implied,
             wanted,
             found: HashMap::from([(Vec::new(), root_found)]),
             xattrs: HashMap::new(),
@@ -131,7 +145,7 @@ impl<'a> PseudoNodes<'a> {
                 if target.kind == FileType::Directory {
                     return Err(Error::invalid("a directory cannot have a second name"));
                 }
-                let (parent, name) = self.new_place(&definition.path)?;
+                let (parent, name) = self.new_place(&definition.path, builder)?;
                 builder.link(parent, name, target.node)?;
                 self.found.insert(definition.path.join(&b'/'), target);
                 Ok(())
@@ -163,7 +177,11 @@ impl<'a> PseudoNodes<'a> {
     }
 
     /// Returns the directory of a new path.
-    fn new_place<'p>(&self, path: &'p Names) -> Result<(NodeId, &'p [u8])> {
+    fn new_place<'p>(
+        &mut self,
+        path: &'p Names,
+        builder: &mut TreeBuilder,
+    ) -> Result<(NodeId, &'p [u8])> {
         let exists = || {
             let option = Setting::Filters;
             let what = format!("it exists already: `m` changes it, {option} leaves it out");
@@ -179,10 +197,36 @@ impl<'a> PseudoNodes<'a> {
                 kind: FileType::Directory,
             }) => Ok((node, name)),
             Some(_) => Err(Error::invalid("its parent is not a directory")),
-            None => Err(Error::invalid(
-                "its directory does not exist: define it, too",
-            )),
+            None => match self.implied {
+                Some(DirectoryAttributes(attributes)) => {
+                    let directory = self.add_directory(&parents.to_vec(), attributes, builder)?;
+                    Ok((directory, name))
+                }
+                None => Err(Error::invalid(
+                    "its directory does not exist: define it, too",
+                )),
+            },
         }
+    }
+
+    fn add_directory(
+        &mut self,
+        path: &Names,
+        attributes: Attributes,
+        builder: &mut TreeBuilder,
+    ) -> Result<NodeId> {
+        let meta = Meta {
+            mode: attributes.mode,
+            uid: attributes.uid,
+            gid: attributes.gid,
+            times: attributes.time.map_or(self.times, Times::all),
+        };
+        self.add(
+            path,
+            meta,
+            Content::Directory { first: 0, count: 0 },
+            builder,
+        )
     }
 
     fn make(
@@ -249,7 +293,7 @@ impl<'a> PseudoNodes<'a> {
         content: Content,
         builder: &mut TreeBuilder,
     ) -> Result<NodeId> {
-        let (parent, name) = self.new_place(path)?;
+        let (parent, name) = self.new_place(path, builder)?;
         let node = builder.add(parent, name, meta, content)?;
         let kind = content.kind();
         self.found

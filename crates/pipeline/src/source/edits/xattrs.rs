@@ -5,7 +5,9 @@
 //! else matches.
 
 use regex::bytes::{RegexSet, RegexSetBuilder};
-use sinterfs_model::{Error, Result, Tree, Xattrs};
+use sinterfs_model::{Error, FileType, Result, Tree, Xattrs};
+
+use super::definition::AddedXattr;
 
 /// Which extended attributes stay; by default all do.
 #[derive(Debug, Clone, Default)]
@@ -59,6 +61,30 @@ impl XattrFilter {
             sets.intern(&mut kept)
         })
     }
+}
+
+/// Gives all files extended attributes, in the place of those of the same name; those of users only
+/// regular files and directories.
+pub(super) fn add(tree: &mut Tree, added: &[AddedXattr]) -> Result<()> {
+    if added.is_empty() {
+        return Ok(());
+    }
+    tree.change_xattrs(|tree, node, sets| {
+        let kind = tree.node(node).content.kind();
+        let may_be_users = matches!(kind, FileType::File | FileType::Directory);
+        let fits = |one: &&AddedXattr| may_be_users || !one.name.starts_with(b"user.");
+        let new: Vec<&AddedXattr> = added.iter().filter(fits).collect();
+        let pairs = tree.xattrs().pairs(tree.node(node).xattrs);
+        let others = pairs.filter(|(name, _)| new.iter().all(|one| one.name != *name));
+        let mut all: Xattrs = others
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        all.extend(
+            new.into_iter()
+                .map(|one| (one.name.clone(), one.value.clone())),
+        );
+        sets.intern(&mut all)
+    })
 }
 
 fn compile(texts: &[String]) -> Result<Option<RegexSet>> {

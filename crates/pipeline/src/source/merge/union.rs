@@ -28,7 +28,7 @@ struct Layer<'a> {
     part: u32,
     /// The path from here to the root of the source; empty within the source.
     mount_path: &'a [u8],
-    /// The node of the source; its root while `mount_path` is not empty.
+    /// The node of the source; what is placed at the end of `mount_path` while that is not empty.
     node: NodeId,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Union<'a> {
             linked: vec![BTreeMap::new(); trees.len()],
             conflicts: Conflicts::default(),
         };
-        let roots = roots(parts);
+        let roots = roots(parts, trees);
         if let Some(root) = union.attributes_layer(&roots) {
             union.builder = TreeBuilder::new(union.tree(root).node(NodeId::ROOT).meta);
             union.take_xattrs(NodeId::ROOT, root)?;
@@ -94,7 +94,7 @@ impl<'a> Union<'a> {
         let mut open = vec![OpenDirectory {
             id: NodeId::ROOT,
             path: Vec::new(),
-            layers: roots(self.parts),
+            layers: roots(self.parts, self.trees),
         }];
         while let Some(dir) = open.pop() {
             let mut names: BTreeMap<&'a [u8], Vec<Layer<'a>>> = BTreeMap::new();
@@ -172,7 +172,8 @@ impl<'a> Union<'a> {
     }
 
     fn is_directory(&self, layer: &Layer<'_>) -> bool {
-        self.tree(layer).node(layer.node).content.kind() == FileType::Directory
+        !layer.mount_path.is_empty()
+            || self.tree(layer).node(layer.node).content.kind() == FileType::Directory
     }
 
     /// Adds a name to the tree; returns a directory that is still to be merged.
@@ -210,7 +211,7 @@ impl<'a> Union<'a> {
             let (tree, marks) = (self.tree(layer), self.marks(layer));
             marks.refuse_foreign(tree, layer.node)?;
         }
-        if self.marks(top).is_whiteout(self.tree(top), top.node) {
+        if top.mount_path.is_empty() && self.marks(top).is_whiteout(self.tree(top), top.node) {
             return Ok(None);
         }
         if !is_directory {
@@ -280,14 +281,31 @@ impl<'a> Union<'a> {
 }
 
 /// Returns the layers of the common root.
-fn roots(parts: &[MergeInput]) -> Vec<Layer<'_>> {
+fn roots<'a>(parts: &'a [MergeInput], trees: &'a [Tree]) -> Vec<Layer<'a>> {
     let mut layers = Vec::with_capacity(parts.len());
-    for (number, part) in (0..).zip(parts) {
-        layers.push(Layer {
+    for ((number, part), tree) in (0..).zip(parts).zip(trees) {
+        let layer = |node, mount_path| Layer {
             part: number,
-            mount_path: &part.at,
-            node: NodeId::ROOT,
-        });
+            mount_path,
+            node,
+        };
+        if part.picks.is_empty() {
+            layers.push(layer(NodeId::ROOT, &part.at));
+        }
+        layers.extend(picked(part, tree).map(|(node, at)| layer(node, at)));
     }
     layers
+}
+
+/// Returns what is taken of a source, and the path of each.
+pub(super) fn picked<'a>(
+    part: &'a MergeInput,
+    tree: &'a Tree,
+) -> impl Iterator<Item = (NodeId, &'a [u8])> {
+    part.picks.iter().filter_map(|(name, at)| {
+        let children = tree.children(NodeId::ROOT);
+        let found = children.binary_search_by(|link| tree.bytes(link.name).cmp(name));
+        let link = children.get(found.ok()?)?;
+        Some((link.node, at.as_slice()))
+    })
 }

@@ -68,7 +68,7 @@ fn build_from_input(
         sinterfs_pipeline::for_each_file(source, &tree, request.threads, &reader, observer)?;
         let (mut bodies, changed) = reader.finish();
         let pipeline = pipeline(&tree, &bodies, left_out, changed);
-        request.attributes.transform()?.apply(&mut tree)?;
+        request.attributes_at_end().transform()?.apply(&mut tree)?;
         let single = |node: NodeId| tree.node(node).links <= 1;
         let files = Files::of_tree(&tree, kept(request), |node| {
             Ok(match bodies.get_mut(node.index()) {

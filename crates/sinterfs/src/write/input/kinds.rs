@@ -102,15 +102,26 @@ pub struct MergePart {
     pub path: PathBuf,
     /// Where its root goes: names with slashes between them, none for the common root.
     pub at: Vec<u8>,
+    /// Of a directory, the names in it that alone are taken, each as it is, and the path of each in
+    /// the common tree; if empty, everything.
+    pub picks: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl MergePart {
+    /// Takes everything of a source; its root goes to a path.
+    pub fn whole(path: impl Into<PathBuf>, at: impl Into<Vec<u8>>) -> Self {
+        Self {
+            path: path.into(),
+            at: at.into(),
+            picks: Vec::new(),
+        }
+    }
 }
 
 impl Input {
     /// Stacks the trees of several paths, the lowest first.
     pub fn layers(paths: Vec<PathBuf>, layering: Layering) -> Self {
-        let part = |path| MergePart {
-            path,
-            at: Vec::new(),
-        };
+        let part = |path| MergePart::whole(path, Vec::new());
         Self::Merge {
             parts: paths.into_iter().map(part).collect(),
             layers: Some(layering),

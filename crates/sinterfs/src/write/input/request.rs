@@ -7,6 +7,7 @@ use std::sync::Arc;
 use sinterfs_block::SequentialReader;
 use sinterfs_model::{Error, Result};
 use sinterfs_pipeline::Scratch;
+use sinterfs_pipeline::source::archive::ImpliedDirectories;
 use sinterfs_pipeline::source::image::Damage;
 use sinterfs_pipeline::source::{Archive, Edits, Exclude, Manifest, archive, directory, manifest};
 
@@ -25,6 +26,8 @@ pub(crate) struct Request<'a> {
     pub(crate) directory: directory::Options,
     /// Where content is that lists name.
     pub(crate) manifest: ManifestOptions,
+    /// Attributes of directories that archives have no member for.
+    pub(crate) implied: ImpliedDirectories,
     /// Changes of the tree.
     pub(crate) edits: Edits,
     /// Keeps the configuration of a container image, as an attribute of the root.
@@ -39,6 +42,7 @@ impl Request<'_> {
     pub(super) fn archive(&self, path: &Path, exclude: &Exclude) -> Result<Arc<Archive>> {
         let options = archive::Options {
             exclude: exclude.clone(),
+            implied: self.implied,
             scratch: self.scratch.clone(),
         };
         let archive = if path.as_os_str() == "-" {
@@ -57,6 +61,7 @@ impl Request<'_> {
     pub(super) fn layer(&self, layer: Layer) -> Result<Arc<Archive>> {
         let options = archive::Options {
             exclude: Exclude::default(),
+            implied: self.implied,
             scratch: self.scratch.clone(),
         };
         Archive::of_stream(layer.stream, layer.path, options).map(Arc::new)
@@ -71,6 +76,7 @@ impl Request<'_> {
             .map_err(|error| Error::io("cannot read a scratch file", error))?;
         let options = archive::Options {
             exclude: Exclude::default(),
+            implied: self.implied,
             scratch: self.scratch.clone(),
         };
         Archive::of_file(file, layer.path, options).map(Arc::new)

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use sinterfs_model::{Error, Quiet, Result, Setting, Source};
 use sinterfs_pipeline::source::merge::{MergeInput, WhiteoutMarks};
 use sinterfs_pipeline::source::{Archive, Directory, Exclude, Manifest, directory};
+use sinterfs_platform::names;
 
 use super::detect::What;
 use super::docker_archive::{DockerArchive, Layer};
@@ -64,6 +65,11 @@ impl<'a> Stack<'a> {
     /// Adds the tree of a path.
     pub(super) fn add(&mut self, part: &MergePart) -> Result<()> {
         let options = self.request.open;
+        if !part.picks.is_empty() {
+            let source = Box::new(self.picked(part)?);
+            self.push(part, source, &part.path, WhiteoutMarks::default());
+            return Ok(());
+        }
         if let Some(layers) = self.layers
             && let Some(found) = place::container(&part.path, layers.platform.as_deref(), options)?
         {
@@ -125,6 +131,7 @@ impl<'a> Stack<'a> {
         self.sources.push(MergeInput {
             source,
             at: part.at.clone(),
+            picks: part.picks.clone(),
             name: place::shown(path).display().to_string(),
             marks,
         });
@@ -149,6 +156,21 @@ impl<'a> Stack<'a> {
             keep_excluded_dirs: true,
             // marks of layers are attributes
             no_xattrs: false,
+            ..self.request.directory.clone()
+        };
+        Directory::open(&part.path, options)
+    }
+
+    /// Opens a directory of which only some names are taken; fails if one does not exist.
+    fn picked(&self, part: &MergePart) -> Result<Directory> {
+        for (name, _) in &part.picks {
+            let path = part.path.join(names::path(name));
+            let found = path.symlink_metadata();
+            found.map_err(|error| Error::io("cannot read the source", error).path(path))?;
+        }
+        let names = part.picks.iter().map(|(name, _)| (&**name, true));
+        let options = directory::Options {
+            exclude: Exclude::default().with_only(names)?,
             ..self.request.directory.clone()
         };
         Directory::open(&part.path, options)

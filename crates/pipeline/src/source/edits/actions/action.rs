@@ -1,0 +1,62 @@
+//! An action: what it does, and when.
+//!
+//! **Invariant:** plain data, made by the parser.
+
+use std::fmt;
+
+use regex::bytes::Regex;
+
+use super::expression::Expression;
+use crate::source::edits::definition::AddedXattr;
+use crate::transform::Chmod;
+
+/// An action, and the expression that decides to which files it applies.
+#[derive(Debug, Clone)]
+pub struct Action {
+    pub(super) effect: Effect,
+    pub(super) when: Expression,
+    /// As it was given, for messages.
+    pub(super) text: String,
+}
+
+/// What an action does.
+#[derive(Debug, Clone)]
+pub(super) enum Effect {
+    Exclude,
+    Prune,
+    /// Removes directories that are empty for a reason.
+    Empty(Reason),
+    Owner(u32),
+    Group(u32),
+    Both(u32, u32),
+    Chmod(Chmod),
+    /// Stores content uncompressed.
+    Uncompressed,
+    /// Does what is so anyway.
+    Nothing,
+    XattrsExclude(Regex),
+    XattrsInclude(Regex),
+    XattrsAdd(AddedXattr),
+}
+
+/// Why a directory is empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// Names were left out.
+    Excluded,
+    /// It is so in the source.
+    Source,
+    All,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Returns whether no action changes names or attributes.
+pub(in super::super) fn leave_the_tree(actions: &[Action]) -> bool {
+    let leaves = |action: &Action| matches!(action.effect, Effect::Uncompressed | Effect::Nothing);
+    actions.iter().all(leaves)
+}
