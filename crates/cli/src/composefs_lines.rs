@@ -4,7 +4,8 @@
 //! stay escaped as in the dump. Facts: composefs-info(1) and the output of version 1.0.8, with
 //! which a test compares each byte. Memory: the dump of one image, and the names of all objects.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -32,8 +33,17 @@ pub enum ComposefsFacts {
 }
 
 /// Returns the lines about images, or about files for [`ComposefsFacts::MeasureFile`]. `objects` is
-/// the object directory.
-pub fn lines(form: ComposefsFacts, images: &[PathBuf], objects: Option<&Path>) -> Result<Vec<u8>> {
+/// the object directory; if there are names, only what these hold in the root is shown.
+pub fn lines(
+    form: ComposefsFacts,
+    images: &[PathBuf],
+    objects: Option<&Path>,
+    names: &[OsString],
+) -> Result<Vec<u8>> {
+    if let Some(name) = names.iter().find(|name| names::bytes(name).contains(&b'/')) {
+        let what = "a filter is a single name in the root";
+        return Err(Error::invalid(what).path(name));
+    }
     let mut out = Vec::new();
     let mut named = BTreeSet::new();
     for image in images {
@@ -41,7 +51,7 @@ pub fn lines(form: ComposefsFacts, images: &[PathBuf], objects: Option<&Path>) -
             out.extend(measured(image)?.bytes());
             continue;
         }
-        let dump = dump(image)?;
+        let dump = filtered(dump(image)?, names);
         if form == ComposefsFacts::Dump {
             out.extend(dump);
             continue;
@@ -79,6 +89,65 @@ fn dump(image: &Path) -> Result<Vec<u8>> {
         return Err(Error::unsupported(what).path(image));
     }
     Ok(dump)
+}
+
+/// Leaves out of a dump what is not below some names of the root. What a further name refers to
+/// that is left out stands at that name.
+fn filtered(dump: Vec<u8>, names: &[OsString]) -> Vec<u8> {
+    if names.is_empty() {
+        return dump;
+    }
+    let names: Vec<Vec<u8>> = names
+        .iter()
+        .map(|name| escaped(&names::bytes(name)))
+        .collect();
+    let mut kept = Vec::new();
+    // what is left out, and where it stands instead
+    let mut others: HashMap<&[u8], (&[u8], Option<&[u8]>)> = HashMap::new();
+    for line in dump
+        .split(|&byte| byte == b'\n')
+        .filter(|line| !line.is_empty())
+    {
+        let space = line.iter().position(|&byte| byte == b' ');
+        let (path, rest) = line.split_at(space.unwrap_or(line.len()));
+        let top = path.split(|&byte| byte == b'/').nth(1).unwrap_or_default();
+        if !top.is_empty() && names.iter().all(|name| name != top) {
+            others.insert(path, (rest, None));
+            continue;
+        }
+        let target = DumpLine::of(line).filter(|entry| entry.kind == LINK);
+        let target = target.and_then(|entry| others.get_mut(entry.payload));
+        match target {
+            None => kept.extend_from_slice(line),
+            Some((rest, moved @ None)) => {
+                *moved = Some(path);
+                kept.extend([path, rest].concat());
+            }
+            Some((_, Some(moved))) => {
+                let payload = DumpLine::of(line).map_or(&[][..], |entry| entry.payload);
+                let end = line.windows(payload.len()).position(|part| part == payload);
+                let (start, end) = line.split_at(end.unwrap_or(line.len()));
+                kept.extend_from_slice(start);
+                kept.extend_from_slice(moved);
+                kept.extend_from_slice(end.get(payload.len()..).unwrap_or_default());
+            }
+        }
+        kept.push(b'\n');
+    }
+    kept
+}
+
+/// Returns a name as a dump has it.
+fn escaped(name: &[u8]) -> Vec<u8> {
+    let escape = |&byte: &u8| match byte {
+        b'\\' => b"\\\\".to_vec(),
+        b'\n' => b"\\n".to_vec(),
+        b'\r' => b"\\r".to_vec(),
+        b'\t' => b"\\t".to_vec(),
+        b'!'..=b'~' => vec![byte],
+        _ => format!("\\x{byte:02x}").into_bytes(),
+    };
+    name.iter().flat_map(escape).collect()
 }
 
 /// Returns the fs-verity digest of a file as a line.
@@ -177,6 +246,32 @@ fn with_spaces(path: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_further_name_of_what_is_left_out_stands_for_it() {
+        let dump =
+            b"/ 1 40755 2 0 0 0 0.0 - - -\n/a 1 100644 3 0 0 0 0.0 x - y\n/b 1 @100644 3 0 0 0 \
+                     0.0 /a - -\n/c\\x20 1 @100644 3 0 0 0 0.0 /a - -\n";
+        let of = |names: &[&str]| {
+            let names: Vec<OsString> = names.iter().map(OsString::from).collect();
+            String::from_utf8(filtered(dump.to_vec(), &names)).unwrap()
+        };
+        assert_eq!(of(&[]).lines().count(), 4);
+        assert_eq!(
+            of(&["a", "b"]).lines().nth(2),
+            Some("/b 1 @100644 3 0 0 0 0.0 /a - -")
+        );
+        let others = of(&["b", "c "]);
+        let lines: Vec<&str> = others.lines().skip(1).collect();
+        assert_eq!(
+            lines,
+            [
+                "/b 1 100644 3 0 0 0 0.0 x - y",
+                "/c\\x20 1 @100644 3 0 0 0 0.0 /b - -"
+            ]
+        );
+        assert_eq!(of(&["nothing"]).lines().count(), 1);
+    }
 
     #[test]
     fn spaces_and_backslashes() {

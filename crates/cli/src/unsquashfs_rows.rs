@@ -4,7 +4,6 @@
 //! listed once, directories before what they hold, in the order of the image. Facts: the output of
 //! Debian's unsquashfs 4.5.1, with which a test compares each byte; times are in UTC.
 
-use std::ffi::OsString;
 use std::io::Write;
 use std::ops::ControlFlow;
 
@@ -46,12 +45,13 @@ pub struct UnsquashfsRows<'a> {
     pub max_depth: usize,
     /// The name of the root.
     pub root: &'a [u8],
+    /// What is left out.
+    pub excluded: &'a Wanted,
 }
 
 impl UnsquashfsRows<'_> {
     /// Prints what is below the paths, and the directories that lead to them; all for no path.
-    /// Fails for a path that is no pattern.
-    pub fn print(&self, image: &dyn Image, paths: &[OsString], out: &mut dyn Write) -> Result<()> {
+    pub fn print(&self, image: &dyn Image, wanted: &Wanted, out: &mut dyn Write) -> Result<()> {
         let owners = Owners::read();
         let failed = |error| Error::io("cannot print the listing", error);
         let mut show = |row: &Row| {
@@ -62,7 +62,6 @@ impl UnsquashfsRows<'_> {
             }
             Ok(WalkStep::On)
         };
-        let wanted = Wanted::new(paths)?;
         let start = resolve(image, b"", Follow::Parents)?;
         let options = ListOptions {
             recursive: true,
@@ -72,7 +71,8 @@ impl UnsquashfsRows<'_> {
         list(image, start, b"", options, &mut |row| {
             let above = row.path.iter().filter(|&&byte| byte == b'/').count();
             let is_dir = row.kind == FileType::Directory;
-            if above < self.max_depth && wanted.holds(&row.path, is_dir) {
+            let is_left_out = self.excluded.position(&row.path).is_some();
+            if above < self.max_depth && !is_left_out && wanted.holds(&row.path, is_dir) {
                 show(row)
             } else {
                 Ok(WalkStep::Over)

@@ -9,6 +9,8 @@ use sinterfs::ops::{ArchiveFormat, ArchiveOrder, CONTAINER_ATTRIBUTE};
 use super::input::ImageArgs;
 use super::part::PartArgs;
 use super::run::{JobsArgs, VerbosityArgs};
+use crate::moment;
+use crate::unsquashfs_paths::PathArgs;
 
 /// Unpack an image.
 #[derive(Debug, clap::Args)]
@@ -111,6 +113,16 @@ pub struct ExtractArgs {
     #[arg(long)]
     pub no_times: bool,
 
+    /// Set the times of everything instead: seconds since 1970, or `now`.
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = moment::parse,
+        allow_hyphen_values = true,
+        conflicts_with_all = ["no_times", "archive"]
+    )]
+    pub set_time: Option<i64>,
+
     #[command(flatten)]
     pub filter: XattrArgs,
 
@@ -130,6 +142,9 @@ pub struct ExtractArgs {
 
     #[command(flatten)]
     pub part: PartArgs,
+
+    #[command(flatten)]
+    pub chosen: PathArgs,
 
     #[command(flatten)]
     pub jobs: JobsArgs,

@@ -1,15 +1,19 @@
 //! `sinter cat`: writes files of an image to standard output.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::process::ExitCode;
 
+use sinterfs::model::Image;
 use sinterfs::ops::{Follow, cat, expand, resolve};
 use sinterfs::platform::names;
-use sinterfs::{Error, FileType, Result};
+use sinterfs::{Error, FileType, Kind, Result};
 
 use crate::args::input::ImageArgs;
 use crate::args::run::JobsArgs;
+use crate::flags::message;
+use crate::unsquashfs_paths::PathArgs;
+use crate::{exit, messages};
 
 /// Print files of an image.
 #[derive(Debug, clap::Args)]
@@ -28,6 +32,13 @@ pub struct Args {
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<OsString>,
 
+    /// Go on after a path that cannot be printed.
+    #[arg(long, hide = true)]
+    go_on: bool,
+
+    #[command(flatten)]
+    chosen: PathArgs,
+
     #[command(flatten)]
     jobs: JobsArgs,
 }
@@ -36,20 +47,51 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let opened = args.image.open()?;
     let image = &**opened.raw();
-    let threads = args.jobs.threads();
     let mut out = std::io::stdout().lock();
-    for path in &args.paths {
-        for found in expand(image, &names::bytes(path))? {
-            let shown = || names::path(&found);
-            let ino = resolve(image, &found, Follow::All).map_err(|e| e.path(shown()))?;
-            let is_match = found != *names::bytes(path);
-            if is_match && image.inode(ino)?.kind == FileType::Directory {
-                continue;
-            }
-            cat(image, ino, threads, &mut out).map_err(|e| e.path(shown()))?;
+    let mut code = ExitCode::SUCCESS;
+    let mut failed = |error: Error| {
+        if !args.go_on || error.kind() == Kind::Io {
+            return Err(error);
+        }
+        messages::line(format_args!("sinter: {}", message(&error)));
+        code = ExitCode::from(exit::PARTIAL);
+        Ok(())
+    };
+    if args.chosen.names.is_some() {
+        let (found, missing) = args.chosen.chosen(image, &args.paths)?;
+        missing.into_iter().try_for_each(&mut failed)?;
+        for path in &found {
+            print(args, image, &names::bytes(path), &mut out).or_else(&mut failed)?;
+        }
+    } else {
+        for path in &args.paths {
+            expanded(args, image, path, &mut out).or_else(&mut failed)?;
         }
     }
     out.flush()
         .map_err(|e| Error::io("cannot write the content", e))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
+}
+
+/// Prints the files that a path or a pattern stands for; directories among several are left out.
+fn expanded(args: &Args, image: &dyn Image, path: &OsStr, out: &mut dyn Write) -> Result<()> {
+    let path = names::bytes(path);
+    for found in expand(image, &path)? {
+        let is_match = found != *path;
+        if is_match {
+            let ino = resolve(image, &found, Follow::All)?;
+            if image.inode(ino)?.kind == FileType::Directory {
+                continue;
+            }
+        }
+        print(args, image, &found, out)?;
+    }
+    Ok(())
+}
+
+fn print(args: &Args, image: &dyn Image, path: &[u8], out: &mut dyn Write) -> Result<()> {
+    let located = |error: Error| error.path(names::path(path));
+    let ino = resolve(image, path, Follow::All).map_err(located)?;
+    cat(image, ino, args.jobs.threads(), out).map_err(located)?;
+    Ok(())
 }

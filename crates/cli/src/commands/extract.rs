@@ -1,6 +1,7 @@
 //! `sinter extract`: restores an image, or a part of it, below a directory or as an archive.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -8,11 +9,13 @@ use sinterfs::model::Image;
 use sinterfs::ops::{
     ExtractOptions, ExtractReport, FilteredImage, Overwrite, PartialImage, extract,
 };
-use sinterfs::{Error, OpenOptions, Result};
+use sinterfs::platform::names;
+use sinterfs::{Error, Observer, OpenOptions, Result};
 
 use super::{archive, oci};
 use crate::args::extract::ExtractArgs;
 use crate::progress::Display;
+use crate::shell_pattern::literal_pattern;
 use crate::size::human;
 use crate::{exit, messages, text};
 
@@ -38,7 +41,15 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
         ..args.image.options()
     })?;
     let display = Display::start(args.verbosity.show());
-    let options = options(args);
+    let mut options = options(args);
+    let missing = choose(args, &**opened.raw(), &mut options)?;
+    for error in &missing {
+        display.observer().warn(error);
+    }
+    if options.paths.is_empty() && !missing.is_empty() {
+        // without paths everything would be unpacked
+        return Ok(ExitCode::from(exit::PARTIAL));
+    }
     let filter = args.filter.filter()?;
     let image = FilteredImage::new(&**opened.raw(), &filter);
     let part = args.part.options();
@@ -58,6 +69,7 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
     } else if !args.verbosity.quiet {
         messages::line(summary(&report, seconds));
     }
+    report.failed += missing.len() as u64;
     let complete = report.failed == 0
         && report.impossible == 0
         && report.imperfect == 0
@@ -67,6 +79,28 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
         (0, false) => exit::PARTIAL,
         _ => exit::SALVAGED,
     }))
+}
+
+/// Finds the paths that are meant where the rules of unsquashfs are asked for; returns an error for
+/// each that is missing.
+fn choose(
+    args: &ExtractArgs,
+    image: &dyn Image,
+    options: &mut ExtractOptions,
+) -> Result<Vec<Error>> {
+    let left_out = args.chosen.left_out(image)?;
+    let literal = left_out.iter().map(|path| {
+        let path = literal_pattern(&names::bytes(&path));
+        String::from_utf8(path).map_err(|_| Error::unsupported("a name that is not UTF-8"))
+    });
+    options.exclude.extend(literal.collect::<Result<Vec<_>>>()?);
+    if args.chosen.names.is_none() || args.paths.is_empty() {
+        return Ok(Vec::new());
+    }
+    let typed: Vec<OsString> = args.paths.iter().map(OsString::from).collect();
+    let (found, missing) = args.chosen.chosen(image, &typed)?;
+    options.paths = found.into_iter().map(PathBuf::from).collect();
+    Ok(missing)
 }
 
 fn options(args: &ExtractArgs) -> ExtractOptions {
@@ -81,6 +115,7 @@ fn options(args: &ExtractArgs) -> ExtractOptions {
         owner: (defaults.owner || args.owner) && !args.no_owner,
         permissions: !args.no_permissions,
         times: !args.no_times,
+        time: args.set_time,
         sparse: !args.no_sparse,
         overwrite: match (args.force, args.keep) {
             (true, _) => Overwrite::Replace,

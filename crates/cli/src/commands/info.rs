@@ -1,5 +1,6 @@
 //! `sinter info`: shows properties and history of an image.
 
+use std::ffi::OsString;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,6 +14,7 @@ use super::digest::is_same;
 use crate::args::input::ImageArgs;
 use crate::args::remote::ReadNotes;
 use crate::composefs_lines::{self, ComposefsFacts};
+use crate::dump_erofs_lines::{self, DumpErofs};
 use crate::unsquashfs_superblock::{self, UnsquashfsFacts};
 use crate::{exit, page, text};
 
@@ -56,9 +58,25 @@ pub struct Args {
     #[arg(long, hide = true, value_enum, value_name = "FACTS")]
     unsquashfs: Option<UnsquashfsFacts>,
 
+    /// Print facts about an EROFS image as dump.erofs does.
+    #[arg(long, hide = true, value_enum, value_name = "FACTS")]
+    dump_erofs: Vec<DumpErofs>,
+
+    /// With --dump-erofs, the path of the inode.
+    #[arg(long, hide = true, value_name = "PATH", requires = "dump_erofs")]
+    of: Option<OsString>,
+
+    /// With --dump-erofs, the number of the inode.
+    #[arg(long, hide = true, value_name = "N", requires = "dump_erofs")]
+    nid: Option<u64>,
+
     /// Print facts about composefs images as composefs-info does.
     #[arg(long, hide = true, value_enum, value_name = "FACTS")]
     composefs: Option<ComposefsFacts>,
+
+    /// With --composefs, names of the root that alone are shown.
+    #[arg(long, hide = true, value_name = "NAME", requires = "composefs")]
+    filter: Vec<OsString>,
 
     /// With --composefs, further images.
     #[arg(long, hide = true, value_name = "IMAGE", requires = "composefs")]
@@ -71,8 +89,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let first = std::slice::from_ref(&args.image.image);
         let images = [first, &args.and].concat();
         let objects = args.image.objects.as_deref();
-        return text::print_bytes(&composefs_lines::lines(facts, &images, objects)?)
-            .map(|()| ExitCode::SUCCESS);
+        return text::print_bytes(&composefs_lines::lines(
+            facts,
+            &images,
+            objects,
+            &args.filter,
+        )?)
+        .map(|()| ExitCode::SUCCESS);
     }
     let mut options = OpenOptions {
         salvage: true,
@@ -84,6 +107,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Err(error) if error.kind() == Kind::Corrupt => return damaged(args, &options, error),
         Err(error) => return disk(args, error),
     };
+    if !args.dump_erofs.is_empty()
+        && let Some(lines) =
+            dump_erofs_lines::lines(&args.dump_erofs, &opened, args.of.as_deref(), args.nid)?
+    {
+        return text::print(&lines).map(|()| ExitCode::SUCCESS);
+    }
     if args.dump {
         opened.dump(&mut std::io::stdout().lock())?;
         return Ok(ExitCode::SUCCESS);

@@ -11,10 +11,13 @@ use sinterfs::platform::names;
 use sinterfs::{Error, FileType, Result};
 
 use crate::args::input::ImageArgs;
+use crate::flags::message;
 use crate::rdsquashfs_rows::RdsquashfsArgs;
 use crate::rows::{as_json, long, trimmed};
-use crate::text;
+use crate::shell_pattern::{NameForm, Wanted};
+use crate::unsquashfs_paths::PathArgs;
 use crate::unsquashfs_rows::{Columns, UnsquashfsRows};
+use crate::{messages, text};
 
 /// List the files of an image.
 #[derive(Debug, clap::Args)]
@@ -106,6 +109,9 @@ pub struct Args {
     root_name: OsString,
 
     #[command(flatten)]
+    chosen: PathArgs,
+
+    #[command(flatten)]
     rdsquashfs: RdsquashfsArgs,
 
     /// Print help.
@@ -120,14 +126,26 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let failed = |error| Error::io("cannot print the listing", error);
     if let Some(columns) = args.unsquashfs {
+        let how = args.chosen.names.unwrap_or_default();
+        let excluded = Wanted::new(&args.chosen.leave_out, how)?;
         let listing = UnsquashfsRows {
+            excluded: &excluded,
             columns,
             concise: args.concise,
             seconds: args.full_precision,
             max_depth: args.max_depth.unwrap_or(usize::MAX),
             root: &names::bytes(&args.root_name),
         };
-        listing.print(image, &args.paths, &mut out)?;
+        let wanted = if args.chosen.follows_or_requires() {
+            let (found, missing) = args.chosen.chosen(image, &args.paths)?;
+            for error in &missing {
+                messages::line(format_args!("sinter: {}", message(error)));
+            }
+            Wanted::new(&found, NameForm::Literal)?
+        } else {
+            Wanted::new(&args.paths, how)?
+        };
+        listing.print(image, &wanted, &mut out)?;
         out.flush().map_err(failed)?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use sinterfs::{Error, Result};
 
 use super::parsed::{Parsed, with_value};
-use super::table::Meaning::{Already, Combined, Refused, Same};
+use super::table::Meaning::{Already, Combined, Each, Refused, Same};
 use super::table::{Rule, Style, Tool, rule};
 
 pub(super) const FSCK_EROFS: Tool = Tool {
@@ -29,7 +29,7 @@ const FSCK_EROFS_RULES: &[Rule] = &[
         "",
         Refused("`sinter info` shows the bytes of files and of the image"),
     ),
-    rule(&["--device"], "FILE", Same("--device")),
+    rule(&["--device"], "FILE", Each("--device")),
     rule(
         &["--extract"],
         "[=DIR]",
@@ -40,6 +40,11 @@ const FSCK_EROFS_RULES: &[Rule] = &[
         &["--nid", "--path"],
         "X",
         Refused("`sinter extract IMAGE PATH -o DIR` unpacks a part of an image"),
+    ),
+    rule(
+        &["--xattr-inode-digest"],
+        "",
+        Refused("`sinter extract --mtree` lists the SHA-256 of all files"),
     ),
     rule(
         &["--no-sbcrc"],

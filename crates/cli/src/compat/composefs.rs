@@ -7,7 +7,7 @@ use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
 use super::parsed::{Parsed, with_value};
-use super::table::Meaning::{Combined, Refused, Same};
+use super::table::Meaning::{Combined, Same};
 use super::table::{Rule, Style, Tool, rule};
 use crate::mount_options;
 
@@ -90,7 +90,7 @@ form of composefs-info. Each line shows the equivalent option of `sinter info`."
         rule(
             &["--filter"],
             "NAME",
-            Refused("`sinter ls -R IMAGE NAME` lists what is below a name"),
+            Combined("only what the name holds in the root"),
         ),
     ]],
     translate: composefs_info,
@@ -113,6 +113,8 @@ fn composefs_info(mut parsed: Parsed) -> Result<Vec<OsString>> {
     let mut words = vec!["info".into(), format!("--composefs={form}").into()];
     let objects = parsed.values("--basedir").last();
     words.extend(objects.map(|objects| with_value("--objects", objects)));
+    let names = parsed.values("--filter");
+    words.extend(names.map(|name| with_value("--filter", name)));
     words.extend(operands.map(|image| with_value("--and", image)));
     words.extend(["--".into(), image.clone()]);
     Ok(words)
@@ -123,7 +125,8 @@ pub(super) const MOUNT_COMPOSEFS: Tool = Tool {
     usage: "IMAGE DIR [-t TYPE] [-o OPTIONS]",
     about: "\
 Mounts a composefs image with its object directory, as `sinter mount --objects DIR` does. Of the
-options -o, basedir=DIR is --objects DIR; ro is the default; options of mount(8) are taken as by
+options -o, basedir=DIR is --objects DIR; verity and tryverity are --verify, which compares each
+object with its digest in the image; ro is the default; options of mount(8) are taken as by
 `sinter mount`; the others of mount.composefs are refused with what to use instead.",
     style: Style::Getopt,
     help: &["-h"],
@@ -132,7 +135,7 @@ options -o, basedir=DIR is --objects DIR; ro is the default; options of mount(8)
         rule(
             &["-o"],
             "OPTIONS",
-            Combined("basedir=DIR: --objects DIR; others -o OPTIONS"),
+            Combined("basedir=DIR: --objects DIR; verity: --verify; others -o OPTIONS"),
         ),
         rule(&["-t"], "TYPE", Combined("composefs")),
     ]],
@@ -140,19 +143,11 @@ options -o, basedir=DIR is --objects DIR; ro is the default; options of mount(8)
 };
 
 /// The options of mount.composefs that are refused, and what to use instead.
-const REFUSED: [(&str, &str); 7] = [
+const REFUSED: [(&str, &str); 5] = [
     (
         "digest",
         "compare with what `composefs-info measure-file IMAGE` prints, or use `sinter mount \
          --digest` with the digest that `sinter digest IMAGE` prints",
-    ),
-    (
-        "verity",
-        "`sinter mount --verify` compares each object with its digest in the image",
-    ),
-    (
-        "tryverity",
-        "`sinter mount --verify` compares each object with its digest in the image",
     ),
     ("rw", "`sinter mount --overlay UPPER` is writable"),
     ("upperdir", "`sinter mount --overlay UPPER` is writable"),
@@ -168,7 +163,7 @@ fn mount_composefs(mut parsed: Parsed) -> Result<Vec<OsString>> {
         let what = format!("mount.composefs -t {kind}: the type is composefs");
         return Err(Error::invalid(what));
     }
-    let (mut objects, mut others) = (None, Vec::new());
+    let (mut objects, mut others, mut verifies) = (None, Vec::new(), false);
     let all: Vec<_> = parsed.values("-o").map(names::bytes).collect();
     for option in all.iter().flat_map(|all| mount_options::split_bytes(all)) {
         let mut parts = option.splitn(2, |&byte| byte == b'=');
@@ -183,12 +178,14 @@ fn mount_composefs(mut parsed: Parsed) -> Result<Vec<OsString>> {
                             several with links (`cp -al`)";
                 return Err(Error::unsupported(what));
             }
+            (b"verity" | b"tryverity", None) => verifies = true,
             (b"basedir", Some(dir)) => objects = Some(names::os_string(dir.to_vec())),
             _ => others.push(names::os_string(option.to_vec())),
         }
     }
     let mut words: Vec<OsString> = vec!["mount".into(), "--called-by-mount".into()];
     words.extend(objects.map(|dir| with_value("--objects", &dir)));
+    words.extend(verifies.then(|| "--verify".into()));
     for option in others {
         words.extend(["-o".into(), option]);
     }

@@ -40,7 +40,7 @@ impl ExitCodes {
     pub fn of_run(self, ours: ExitCode) -> ExitCode {
         match self.0 {
             // 1 is for errors that end it
-            Some("unsquashfs") if ours == ExitCode::from(PARTIAL) => ExitCode::from(2),
+            Some("unsquashfs" | "sqfscat") if ours == ExitCode::from(PARTIAL) => ExitCode::from(2),
             _ => ours,
         }
     }

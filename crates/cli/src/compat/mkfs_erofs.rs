@@ -6,9 +6,9 @@ use std::path::Path;
 use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
+use super::mkfs_erofs_options::RULES;
 use super::parsed::{Parsed, with_value};
-use super::table::Meaning::{Already, Combined, Noted, Refused, Same};
-use super::table::{Rule, Style, Tool, rule};
+use super::table::{Style, Tool};
 use super::values;
 
 pub(super) const TOOL: Tool = Tool {
@@ -29,154 +29,6 @@ the equivalent option of `sinter build`.",
 
 const NO_OTHER: &str = "the smaller layout is always chosen";
 const ONCE: &str = "equal files are always stored once";
-
-const RULES: &[Rule] = &[
-    rule(
-        &["-z"],
-        "CODEC[,level=N]",
-        Combined("--compression CODEC[:level=N]; levels 100 to 109 of lzma are 1 to 9"),
-    ),
-    rule(&["-C"], "BYTES", Combined("--block-size")),
-    rule(&["-b"], "4096", Combined("the only supported block size")),
-    rule(
-        &["-E"],
-        "X,..",
-        Combined(
-            "--extended: dedupe, fragments, all-fragments, ztailpacking; without an effect: \
-             nosbcrc, force-inode-compact, force-inode-extended, force-chunk-indexes, fragdedupe=X",
-        ),
-    ),
-    rule(&["-L"], "NAME", Same("--label")),
-    rule(&["-U"], "UUID", Same("--uuid")),
-    rule(
-        &["-T"],
-        "SECONDS",
-        Combined("--create-timestamp=SECONDS --set-time SECONDS"),
-    ),
-    rule(
-        &["--mkfs-time"],
-        "",
-        Combined("with -T: only --create-timestamp"),
-    ),
-    rule(&["--all-time"], "", Already("unless --mkfs-time")),
-    rule(&["--preserve-mtime"], "", Already("unless -T")),
-    rule(
-        &["-x"],
-        "N",
-        Combined("-1: --no-xattrs; others have no effect: the smaller layout is always chosen"),
-    ),
-    rule(
-        &["--ignore-mtime"],
-        "",
-        Combined("--set-time, to -T or the current time"),
-    ),
-    rule(&["--exclude-regex"], "REGEX", Combined("--exclude-regex")),
-    rule(&["--offset"], "N", Combined("--header-size")),
-    rule(
-        &["--tar"],
-        "[=f]",
-        Combined("the source is an archive, or without one standard input"),
-    ),
-    rule(&["-d"], "0..9", Combined("0 and 1: --quiet")),
-    rule(&["--quiet"], "", Same("--quiet")),
-    rule(&["--all-root"], "", Same("--all-root")),
-    rule(&["--force-uid"], "UID", Same("--set-owner")),
-    rule(&["--force-gid"], "GID", Same("--set-group")),
-    rule(
-        &["--uid-offset"],
-        "N",
-        Combined("--id-offset, with the same --gid-offset"),
-    ),
-    rule(
-        &["--gid-offset"],
-        "N",
-        Combined("--id-offset, with the same --uid-offset"),
-    ),
-    rule(&["--exclude-path"], "PATH", Combined("--exclude /PATH")),
-    rule(&["--chunksize"], "BYTES", Combined("--chunk-size")),
-    rule(&["--blobdev"], "FILE", Combined("--blob-device")),
-    rule(&["--xattr-prefix"], "NAME", Combined("--xattr-prefix")),
-    rule(&["--workers"], "N", Same("--jobs")),
-    rule(
-        &["--async-queue-limit"],
-        "N",
-        Noted("--workers sets the number of threads"),
-    ),
-    rule(
-        &["--hard-dereference"],
-        "",
-        Refused("hard links are always preserved"),
-    ),
-    rule(
-        &["--max-extent-bytes"],
-        "N",
-        Refused("-C limits the decoded size of a cluster"),
-    ),
-    rule(&["--file-contexts"], "FILE", Same("--file-contexts")),
-    rule(
-        &["--mount-point"],
-        "X",
-        Refused("--file-contexts matches paths from the root of the image"),
-    ),
-    rule(
-        &["--compress-hints"],
-        "FILE",
-        Refused("all files have the same codec and cluster size"),
-    ),
-    rule(
-        &["--incremental"],
-        "X",
-        Refused("`sinter merge` combines several images into one"),
-    ),
-    rule(
-        &["--clean"],
-        "X",
-        Refused("images are always written from scratch, with all data"),
-    ),
-    rule(&["-m"], "N", Refused("metadata is never compressed")),
-    rule(&["--MZ"], "[=X]", Refused("metadata has no separate zone")),
-    rule(
-        &["--zD"],
-        "[=X]",
-        Refused("directories are never compressed"),
-    ),
-    rule(
-        &["--dsunit"],
-        "N",
-        Refused("data is aligned to blocks of 4096 bytes"),
-    ),
-    rule(
-        &["--fsalignblks"],
-        "N",
-        Refused("images are not padded; truncate(1) extends them"),
-    ),
-    rule(
-        &["--root-xattr-isize"],
-        "N",
-        Refused("the root has room for exactly its extended attributes"),
-    ),
-    rule(
-        &["--zfeature-bits"],
-        "N",
-        Refused("-E selects features by name"),
-    ),
-    rule(
-        &["--ovlfs-strip"],
-        "[=X]",
-        Refused("whiteouts and opaque directories are stored unchanged"),
-    ),
-    rule(
-        &["--aufs"],
-        "",
-        Refused("whiteouts of AUFS are stored as regular files"),
-    ),
-    rule(&["--s3"], "X", Refused("download the source first")),
-    rule(
-        &["--oci"],
-        "[=X]",
-        Refused("`sinter build LAYOUT -o IMAGE` packs a downloaded OCI layout"),
-    ),
-];
 
 fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     let [image, source] = operands(&mut parsed)?;
@@ -208,6 +60,7 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     times(&mut parsed)?;
     simple_options(&mut parsed)?;
     excludes(&mut parsed, Path::new(&source))?;
+    hints(&mut parsed)?;
     let mut words: Vec<OsString> = vec!["build".into(), "--format=erofs".into(), "--force".into()];
     words.append(&mut parsed.translated);
     words.extend([with_value("--output", &image), "--".into(), source]);
@@ -216,6 +69,18 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
 
 /// Returns the image and the source.
 fn operands(parsed: &mut Parsed) -> Result<[OsString; 2]> {
+    if parsed.values("--ungzip").any(|value| !value.is_empty()) {
+        let typed = parsed.typed("--ungzip");
+        let what = format!("{typed}=X: the decompressed archive is not written elsewhere");
+        return Err(Error::unsupported(what));
+    }
+    match parsed.text("--sort")? {
+        None | Some("path" | "none") => {}
+        Some(other) => {
+            let what = format!("--sort={other}: path and none are known");
+            return Err(Error::invalid(what));
+        }
+    }
     let Some(kind) = parsed.text("--tar")? else {
         return parsed.two_operands("the image and the directory are missing");
     };
@@ -227,6 +92,45 @@ fn operands(parsed: &mut Parsed) -> Result<[OsString; 2]> {
         return Ok([image.clone(), "-".into()]);
     }
     parsed.two_operands("the image is missing")
+}
+
+/// Translates a file of hints: lines of a cluster size, optionally the number of an algorithm,
+/// and a regular expression of absolute paths.
+fn hints(parsed: &mut Parsed) -> Result<()> {
+    let Some(file) = parsed.values("--compress-hints").last().map(OsString::from) else {
+        return Ok(());
+    };
+    let file = Path::new(&file);
+    let mut has_sizes = false;
+    for line in values::lines_of(file)? {
+        let text = String::from_utf8_lossy(&line).into_owned();
+        let wrong = || {
+            let what = format!("--compress-hints: `{text}` is not SIZE [ALGORITHM] REGEX");
+            Error::invalid(what).path(file)
+        };
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let (size, expression) = match words[..] {
+            [size, expression] => (size, expression),
+            [size, algorithm, expression] if algorithm.parse::<u8>().is_ok() => (size, expression),
+            _ => return Err(wrong()),
+        };
+        let size: u64 = size.parse().map_err(|_| wrong())?;
+        if size > 0 {
+            has_sizes = true;
+        } else if expression.contains('"') {
+            let what = "--compress-hints: quotes in expressions are not supported";
+            return Err(Error::unsupported(what).path(file));
+        } else {
+            let action = format!("uncompressed@path_regex(\"{expression}\")");
+            parsed.push("--action", action);
+        }
+    }
+    if has_sizes {
+        let note = "mkfs.erofs --compress-hints: sizes have no effect here: that of -C is that of \
+                    all files";
+        parsed.notes.borrow_mut().push(note.to_owned());
+    }
+    Ok(())
 }
 
 /// Translates what is left out.
@@ -259,10 +163,6 @@ struct Layout {
 
 impl Layout {
     fn new(parsed: &mut Parsed) -> Result<Self> {
-        if parsed.text("-b")?.is_some_and(|size| size != "4096") {
-            let what = "-b: only blocks of 4096 bytes are supported; -C sets the cluster size";
-            return Err(Error::unsupported(what));
-        }
         let (compression, least) = compression(parsed.text("-z")?)?;
         let cluster = values::bytes("-C", parsed.text("-C")?.unwrap_or("4096"))?;
         let mut layout = Self {
@@ -274,6 +174,17 @@ impl Layout {
         if cluster > 4096 {
             layout.needs((5, 15));
         }
+        if let Some(size) = parsed.text("-b")?.filter(|size| *size != "4096") {
+            if !["512", "1024", "2048"].contains(&size) {
+                let what = format!(
+                    "-b {size}: blocks of 512, 1024, 2048 and 4096 bytes are supported; -C sets \
+                     the cluster size"
+                );
+                return Err(Error::unsupported(what));
+            }
+            layout.extended.push(format!("block={size}"));
+            layout.needs((6, 6));
+        }
         let words = parsed
             .values("-E")
             .map(|list| list.to_string_lossy().into_owned());
@@ -284,12 +195,43 @@ impl Layout {
             match word {
                 "dedupe" | "fragments" | "all-fragments" => layout.needs((6, 1)),
                 "ztailpacking" => layout.needs((5, 17)),
+                "legacy-compress" if layout.compression != "none" => {
+                    layout.extended.push(word.to_owned());
+                }
+                "legacy-compress" => notes.push(format!(
+                    "mkfs.erofs -E {word} has no effect here: nothing is compressed"
+                )),
+                "48bit" => layout.needs((6, 15)),
+                "^dedupe" | "^fragments" | "^all-fragments" | "^ztailpacking" | "^48bit" => {}
+                "^inline_data" | "noinline_data" => {
+                    let what = format!(
+                        "-E {word} is not supported: --chunksize=4096 stores content in whole \
+                         blocks"
+                    );
+                    return Err(Error::unsupported(what));
+                }
+                "xattr-name-filter" | "plain-xattr-prefixes" => notes.push(format!(
+                    "mkfs.erofs -E {word} has no effect here: that is so where it is of use"
+                )),
                 "nosbcrc" => notes.push(format!(
                     "mkfs.erofs -E {word} has no effect here: the checksum is always there"
                 )),
-                "force-inode-compact" | "force-inode-extended" | "force-chunk-indexes" => {
+                "force-inode-compact"
+                | "force-inode-extended"
+                | "force-inode-blockmap"
+                | "force-chunk-indexes"
+                | "dot-omitted" => {
                     notes.push(format!(
                         "mkfs.erofs -E {word} has no effect here: {NO_OTHER}"
+                    ));
+                }
+                "fragdedupe" | "^fragdedupe" => {
+                    notes.push(format!("mkfs.erofs -E {word} has no effect here: {ONCE}"));
+                }
+                _ if word.starts_with("fragments=") || word.starts_with("all-fragments=") => {
+                    layout.needs((6, 1));
+                    notes.push(format!(
+                        "mkfs.erofs -E {word}: the size has no effect here: it is that of -C"
                     ));
                 }
                 _ if word.starts_with("fragdedupe=") => {
@@ -297,8 +239,8 @@ impl Layout {
                 }
                 _ => {
                     let what = format!(
-                        "-E {word} is not supported, only dedupe, fragments, all-fragments and \
-                         ztailpacking; Linux 5.4 is the oldest that reads the images"
+                        "-E {word} is not supported, only dedupe, fragments, all-fragments, \
+                         ztailpacking, legacy-compress and 48bit"
                     );
                     return Err(Error::unsupported(what));
                 }
@@ -314,14 +256,16 @@ impl Layout {
             }
         }
         // features that newer targets enable by default are enabled only on request
-        let packs_all = words().any(|enabled| enabled == "all-fragments");
+        // a size may be behind the name
+        let is = |word: &str, name: &str| word.split('=').next() == Some(name);
+        let packs_all = words().any(|enabled| is(enabled, "all-fragments"));
         if packs_all {
             layout.extended.push("all-fragments".to_owned());
         }
         for (word, since) in [("fragments", (6, 1)), ("ztailpacking", (5, 17))] {
             if packs_all {
                 // includes fragments, and leaves no tails to pack
-            } else if words().any(|enabled| enabled == word) {
+            } else if words().any(|enabled| is(enabled, word)) {
                 layout.extended.push(word.to_owned());
             } else if layout.least >= since {
                 layout.extended.push(format!("^{word}"));
@@ -393,7 +337,7 @@ fn times(parsed: &mut Parsed) -> Result<()> {
         };
     };
     let time = values::time("-T", &time)?;
-    parsed.push("--create-timestamp", time);
+    parsed.push("--create-timestamp", &time);
     if ignores || !parsed.is_given("--mkfs-time") {
         parsed.push("--set-time", time);
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use sinterfs::{Error, Result};
 
 use super::parsed::{Parsed, with_value};
-use super::table::Meaning::{Already, Combined, Refused, Same};
+use super::table::Meaning::{Already, Combined, Each, Refused, Same};
 use super::table::{Rule, Style, Tool, rule};
 
 pub(super) const MKISOFS: Tool = tool("mkisofs");
@@ -115,7 +115,7 @@ const RULES: &[Rule] = &[
         "FILE",
         Combined("--extended system-area=FILE"),
     ),
-    rule(&["-m", "-exclude"], "GLOB", Same("--exclude")),
+    rule(&["-m", "-exclude"], "GLOB", Each("--exclude")),
     rule(&["-uid"], "UID", Same("--set-owner")),
     rule(&["-gid"], "GID", Same("--set-group")),
     rule(&["-file-mode"], "MODE", Combined("--chmod FMODE")),

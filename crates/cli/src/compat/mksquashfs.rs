@@ -3,31 +3,33 @@
 //! In: options and operands as they were parsed. Out: words of `sinter`. The table of the options
 //! is in `mksquashfs_options`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
+use super::mksquashfs_append::FormerImage;
 use super::mksquashfs_options::{RULES, SHARED_WITH_SQFSTAR};
-use super::mksquashfs_sources::Sources;
+use super::mksquashfs_sources::{Sources, expressions, glob};
 use super::parsed::{Parsed, with_value};
-use super::table::{Style, Tool};
+use super::table::{HELP_FORM, HELP_OF_MAKERS, Style, Tool};
 use super::values;
+use crate::owners;
 
 pub(super) const TOOL: Tool = Tool {
     name: "mksquashfs",
-    usage: "DIR.. IMAGE [OPTIONS] [-e PATH..]",
+    usage: "SOURCE.. IMAGE [OPTIONS] [-e PATH..]",
     about: "\
-Packs a directory into a SquashFS image, as `sinter build -f squashfs` does, or several below
-their names, as `sinter merge` does, with the defaults of mksquashfs: gzip level 9 in blocks of
-128 KiB. The time of creation is that of the newest file, or
-SOURCE_DATE_EPOCH, so equal trees give equal images. Each line shows the equivalent option of
-`sinter build`.",
+Packs a directory into a SquashFS image, as `sinter build -f squashfs` does, or several files and
+directories below their names, as `sinter merge` does, with the defaults of mksquashfs: gzip level 9
+in blocks of 128 KiB. An image that exists is written anew with what is added to it. The time of
+creation is that of the newest file, or SOURCE_DATE_EPOCH, so equal trees give equal images. Each
+line shows the equivalent option of `sinter build`.",
     style: Style::Words,
-    help: &["-h", "-help"],
+    help: HELP_OF_MAKERS,
     version: &["-version"],
-    rules: &[SHARED_WITH_SQFSTAR, RULES],
+    rules: &[SHARED_WITH_SQFSTAR, RULES, HELP_FORM],
     translate,
 };
 
@@ -35,28 +37,21 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     let mut operands = std::mem::take(&mut parsed.operands);
     let image = operands.pop().filter(|_| !operands.is_empty());
     let image = image.ok_or_else(|| Error::invalid("the directory and the image are missing"))?;
-    let sources = Sources::of(&parsed, operands)?;
-    let path = Path::new(&image);
-    if parsed.is_given("-noappend") {
-        parsed.translated.push("--force".into());
-    } else if path
-        .metadata()
-        .is_ok_and(|found| found.is_file() && found.len() > 0)
-    {
-        let what = "the image exists, and appending is not supported: -noappend replaces it, \
-                    `sinter merge` combines several images";
-        return Err(Error::unsupported(what).path(path));
+    let former = FormerImage::of(&parsed, &image)?;
+    let directory = directory_of(&operands, &parsed);
+    let sources = Sources::of(&parsed, operands, former.as_ref())?;
+    match &former {
+        Some(former) => append(&mut parsed, former),
+        None => new_image(&mut parsed)?,
     }
-    let compression = compression(&parsed)?;
-    parsed.push("--compression", compression);
-    let block_size = values::bytes("-b", parsed.text("-b")?.unwrap_or("128K"))?;
-    parsed.push("--block-size", block_size.to_string());
     memory(&mut parsed)?;
     header(&mut parsed)?;
     times(&mut parsed)?;
     modes(&mut parsed)?;
     excludes(&mut parsed, &sources)?;
-    by_source(&mut parsed, &sources)?;
+    pseudo(&mut parsed)?;
+    actions(&mut parsed)?;
+    by_source(&mut parsed, &sources, directory.as_deref())?;
     let (verb, named) = sources.command();
     let mut words: Vec<OsString> = vec![verb.into(), "--format=squashfs".into()];
     words.append(&mut parsed.translated);
@@ -65,48 +60,179 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     Ok(words)
 }
 
-/// Translates options whose defaults depend on the sources.
-fn by_source(parsed: &mut Parsed, sources: &Sources) -> Result<()> {
+/// Returns the directory whose root becomes that of the image, if it is one.
+fn directory_of(operands: &[OsString], parsed: &Parsed) -> Option<OsString> {
+    match operands {
+        [one] if !parsed.is_given("-keep-as-directory") => {
+            let found = Path::new(one).symlink_metadata();
+            found.is_ok_and(|found| found.is_dir()).then(|| one.clone())
+        }
+        _ => None,
+    }
+}
+
+/// Adds what decides about a new image.
+fn new_image(parsed: &mut Parsed) -> Result<()> {
+    if parsed.is_given("-noappend") {
+        parsed.translated.push("--force".into());
+    }
+    let compression = compression(parsed)?;
+    parsed.push("--compression", compression);
+    let block_size = values::bytes("-b", parsed.text("-b")?.unwrap_or("128K"))?;
+    parsed.push("--block-size", block_size.to_string());
     if parsed.is_given("-no-fragments") {
         parsed.push_flag("--no-fragments");
     }
+    Ok(())
+}
+
+/// Adds what keeps an image that is appended to as it is, in the place of what is asked.
+fn append(parsed: &mut Parsed, former: &FormerImage) {
+    let of_images = [
+        "--no-compression",
+        "--no-exports",
+        "--tailends",
+        "--noI",
+        "--noId",
+        "--noD",
+        "--noF",
+        "--noX",
+    ];
+    let is_of_image = |word: &OsString| of_images.iter().any(|option| word == option);
+    let before = parsed.translated.len();
+    parsed.translated.retain(|word| !is_of_image(word));
+    let options = ["-comp", "-b", "-no-fragments"];
+    if before > parsed.translated.len() || options.iter().any(|option| parsed.is_given(option)) {
+        let note = "mksquashfs: the codec, block size and tables stay those of the image that is \
+                    appended to";
+        parsed.notes.borrow_mut().push(note.to_owned());
+    }
+    parsed.translated.extend(former.words());
+}
+
+/// Translates actions, in the order given.
+fn actions(parsed: &mut Parsed) -> Result<()> {
+    let mut words = Vec::new();
+    for (name, typed, value) in parsed.in_order() {
+        let ours = match name {
+            "-action" | "-log-action" => "--action",
+            "-action-file" | "-log-action-file" => "--action-file",
+            _ => continue,
+        };
+        if name.starts_with("-log") {
+            let note = format!(
+                "mksquashfs {typed} prints nothing here: `sinter ls -lR` shows the \
+                                result"
+            );
+            parsed.notes.borrow_mut().push(note);
+        }
+        words.push(with_value(ours, value));
+    }
+    // -noD leaves nothing to compress again
+    if parsed
+        .translated
+        .iter()
+        .any(|word| word == "--noD" || word == "--no-compression")
+        && words
+            .iter()
+            .any(|word| word.to_string_lossy().contains("=compressed"))
+    {
+        let what = "the action compressed is not done with -noD: uncompressed is, without it";
+        return Err(Error::unsupported(what));
+    }
+    parsed.translated.extend(words);
+    Ok(())
+}
+
+/// Translates options of pseudo files that depend on the text.
+pub(super) fn pseudo(parsed: &mut Parsed) -> Result<()> {
+    let all: Vec<OsString> = parsed.values("-pd").map(OsString::from).collect();
+    if all.len() > 1 {
+        let what = "one -pd is taken: directories that do not exist are made by it";
+        return Err(Error::unsupported(what));
+    }
+    all.into_iter()
+        .for_each(|text| parsed.push("--pseudo-dir", text));
+    Ok(())
+}
+
+/// Translates options whose defaults depend on the sources.
+fn by_source(parsed: &mut Parsed, sources: &Sources, directory: Option<&OsStr>) -> Result<()> {
     match sources {
-        Sources::Directory(_) => {}
-        Sources::Archive => defaults_of_archives(parsed),
+        Sources::Directory(_) | Sources::Listed(..) => {}
+        Sources::Archive => {
+            defaults_of_archives(parsed);
+            implied_directories(parsed)?;
+        }
         Sources::Below(_) => {
             if parsed.is_given("-one-file-system") {
                 let what = "-one-file-system is taken with one directory only";
                 return Err(Error::unsupported(what));
             }
             let is_roots = parsed.translated.iter().any(|word| word == "--all-root");
-            let is_there = |ours: &str| {
-                let start = with_value(ours, "".as_ref());
-                let mut words = parsed.translated.iter();
-                words.any(|word| {
-                    word.as_encoded_bytes()
-                        .starts_with(start.as_encoded_bytes())
-                })
-            };
+            let there = |ours| is_there(parsed, ours);
             let forced = [
-                is_there("--root-mode") || parsed.is_given("-force-dir-mode"),
-                is_there("--root-uid") || is_there("--set-owner") || is_roots,
-                is_there("--root-gid") || is_there("--set-group") || is_roots,
+                there("--root-mode") || parsed.is_given("-force-dir-mode"),
+                there("--root-uid") || there("--set-owner") || is_roots,
+                there("--root-gid") || there("--set-group") || is_roots,
             ];
-            let (user, group) = sinterfs::platform::process::owner();
-            let defaults = [
-                ("--root-mode", "0777".to_owned()),
-                ("--root-uid", user.to_string()),
-                ("--root-gid", group.to_string()),
-            ];
-            for ((ours, value), forced) in defaults.into_iter().zip(forced) {
+            let [mode, uid, gid, time] = FormerImage::root(directory)?;
+            for ((ours, value), forced) in [mode, uid, gid].into_iter().zip(forced) {
                 if !forced {
                     parsed.push(ours, value);
                 }
             }
+            let (ours, value) = time;
+            if !value.is_empty() && !is_there(parsed, ours) {
+                parsed.push(ours, value);
+            }
         }
+    }
+    if !matches!(sources, Sources::Archive)
+        && let Some(option) = OF_ARCHIVES.iter().find(|option| parsed.is_given(option))
+    {
+        return Err(Error::invalid(format!("{option} is an option of -tar")));
     }
     if parsed.is_given("-one-file-system") {
         parsed.push_flag("--one-file-system");
+    }
+    Ok(())
+}
+
+/// The options of -tar alone.
+const OF_ARCHIVES: [&str; 3] = ["-default-mode", "-default-uid", "-default-gid"];
+
+/// Returns whether an option of ours has a value.
+fn is_there(parsed: &Parsed, ours: &str) -> bool {
+    let start = with_value(ours, "".as_ref());
+    let mut words = parsed.translated.iter();
+    words.any(|word| names::bytes(word).starts_with(&names::bytes(&start)))
+}
+
+/// Translates the attributes of directories that an archive has no member for.
+pub(super) fn implied_directories(parsed: &mut Parsed) -> Result<()> {
+    let mut parts = Vec::new();
+    if let Some(mode) = parsed.text("-default-mode")? {
+        if u16::from_str_radix(mode, 8).is_err() {
+            let what = format!("-default-mode {mode}: only octal numbers are taken");
+            return Err(Error::unsupported(what));
+        }
+        parts.push(format!("mode={mode}"));
+    }
+    if let Some(user) = parsed.text("-default-uid")? {
+        parts.push(format!(
+            "uid={}",
+            owners::user(user).map_err(Error::invalid)?
+        ));
+    }
+    if let Some(group) = parsed.text("-default-gid")? {
+        parts.push(format!(
+            "gid={}",
+            owners::group(group).map_err(Error::invalid)?
+        ));
+    }
+    if !parts.is_empty() {
+        parsed.push("--dir-defaults", parts.join(","));
     }
     Ok(())
 }
@@ -192,7 +318,7 @@ pub(super) fn header(parsed: &mut Parsed) -> Result<()> {
 pub(super) fn times(parsed: &mut Parsed) -> Result<()> {
     let time = |theirs: &'static str| -> Result<Option<String>> {
         let text = parsed.text(theirs)?;
-        let time = text.map(|text| values::time(parsed.typed(theirs), text).map(str::to_owned));
+        let time = text.map(|text| values::time(parsed.typed(theirs), text));
         time.transpose()
     };
     let of_both = time("-repro-time")?;
@@ -220,7 +346,8 @@ pub(super) fn times(parsed: &mut Parsed) -> Result<()> {
     Ok(())
 }
 
-fn modes(parsed: &mut Parsed) -> Result<()> {
+/// Translates permissions of all files and directories.
+pub(super) fn modes(parsed: &mut Parsed) -> Result<()> {
     let mut clauses = Vec::new();
     for (theirs, kind) in [("-force-file-mode", 'F'), ("-force-dir-mode", 'D')] {
         let Some(text) = parsed.text(theirs)? else {
@@ -247,11 +374,30 @@ fn excludes(parsed: &mut Parsed, sources: &Sources) -> Result<()> {
     for file in parsed.values("-ef") {
         paths.extend(values::lines_of(Path::new(file))?);
     }
-    let globs = parsed.is_given("-wildcards");
     for path in paths {
-        for pattern in sources.exclude(&path, globs)? {
+        if parsed.is_given("-regex") {
+            let expressions = expressions(&path)?;
+            parsed.push("--exclude-names", expressions);
+            continue;
+        }
+        let patterns = if parsed.is_given("-wildcards") {
+            vec![glob(&path)?]
+        } else {
+            sources.exclude(&path)?
+        };
+        for pattern in patterns {
             parsed.push("--exclude", values::os_string(pattern));
         }
+    }
+    if let Some(levels) = parsed.text("-max-depth")? {
+        let number: Option<usize> = levels.parse().ok();
+        let number = number.filter(|number| (1..=255).contains(number));
+        let number = number.ok_or_else(|| {
+            let what = format!("-max-depth {levels}: a number from 1 to 255 is needed");
+            Error::invalid(what)
+        })?;
+        // what is one level deeper is left out
+        parsed.push("--exclude", "/*".repeat(number + 1));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The options of mksquashfs 4.7, and what each of them is here: two tables.
 
-use super::table::Meaning::{Already, Combined, CombinedRest, Noted, Refused, Same};
+use super::table::Meaning::{Already, Combined, CombinedRest, Each, Noted, Refused, Same};
 use super::table::{Rule, rule};
 
 /// The options that sqfstar has, too, with the same meaning.
@@ -86,11 +86,7 @@ pub(super) const SHARED_WITH_SQFSTAR: &[Rule] = &[
         "",
         Refused("`sinter build --strict` fails on errors and losses"),
     ),
-    rule(
-        &["-no-hardlinks"],
-        "",
-        Refused("hard links are always preserved"),
-    ),
+    rule(&["-no-hardlinks"], "", Same("--no-hardlinks")),
     rule(
         &["-Xwindow-size"],
         "N",
@@ -102,13 +98,90 @@ pub(super) const SHARED_WITH_SQFSTAR: &[Rule] = &[
         Refused("gzip has one strategy here; -Xcompression-level sets the effort"),
     ),
     rule(&["-Xalgorithm"], "X", Refused("lzo has one algorithm here")),
+    rule(&["-no-compression"], "", Same("--no-compression")),
+    rule(&["-uid-gid-offset"], "N", Same("--id-offset")),
+    rule(&["-force-file-mode"], "MODE", Combined("--chmod FMODE")),
+    rule(&["-force-dir-mode"], "MODE", Combined("--chmod DMODE")),
+    rule(
+        &["-repro", "-reproducible"],
+        "",
+        Already("equal trees give equal images"),
+    ),
+    rule(
+        &["-not-repro", "-not-reproducible"],
+        "",
+        Refused("equal trees always give equal images"),
+    ),
+    rule(
+        &["-repro-time"],
+        "TIME",
+        Combined("--create-timestamp=TIME --set-time TIME"),
+    ),
+    rule(&["-p"], "DEFINITION", Each("--pseudo")),
+    rule(&["-pf"], "FILE", Each("--pseudo-file")),
+    rule(
+        &["-pd", "-pseudo-dir"],
+        "ATTRIBUTES",
+        Combined("--pseudo-dir"),
+    ),
+    rule(&["-pseudo-override", "-po"], "", Same("--pseudo-override")),
+    rule(&["-xattrs-include"], "REGEX", Same("--xattrs-include")),
+    rule(&["-xattrs-exclude"], "REGEX", Same("--xattrs-exclude")),
+    rule(&["-xattrs-add"], "NAME=VALUE", Each("--xattrs-add")),
+    rule(
+        &["-mem-default"],
+        "",
+        Refused("`sinter build --help` shows the default of --memory"),
+    ),
+    rule(
+        &["-numeric-owner"],
+        "",
+        Already("with -tar, owners are the numbers of the archive"),
+    ),
+    rule(
+        &["-default-mode"],
+        "MODE",
+        Combined("of directories without a member: --dir-defaults mode=MODE"),
+    ),
+    rule(
+        &["-default-uid"],
+        "USER",
+        Combined("the same: --dir-defaults uid=ID"),
+    ),
+    rule(
+        &["-default-gid"],
+        "GROUP",
+        Combined("the same: --dir-defaults gid=ID"),
+    ),
+    rule(
+        &["-ignore-zeros"],
+        "",
+        Refused("concatenated archives: `sinter build --whiteouts none A.tar B.tar -o IMAGE`"),
+    ),
+    rule(
+        &["-info-file"],
+        "FILE",
+        Refused("`sinter ls -R IMAGE > FILE` lists the image"),
+    ),
+    rule(
+        &["-stream"],
+        "",
+        Refused("`sinter build -f squashfs -o -` writes to standard output"),
+    ),
+    rule(
+        &["-overcommit"],
+        "PERCENT",
+        Noted("-processors N sets the number of threads"),
+    ),
+    rule(
+        &["-fix"],
+        "IMAGE",
+        Refused("images are never streamed with their superblock at the end"),
+    ),
 ];
-
-const ACTIONS: &str = "-e, -force-file-mode, -force-uid, -p and -sort do what single actions do";
 
 /// The options of mksquashfs alone.
 pub(super) const RULES: &[Rule] = &[
-    rule(&["-no-compression"], "", Same("--no-compression")),
     rule(&["-no-exports"], "", Same("--no-exports")),
     rule(
         &["-exports"],
@@ -132,24 +205,6 @@ pub(super) const RULES: &[Rule] = &[
         "",
         Already("an interrupted build leaves no file"),
     ),
-    rule(&["-uid-gid-offset"], "N", Same("--id-offset")),
-    rule(&["-force-file-mode"], "MODE", Combined("--chmod FMODE")),
-    rule(&["-force-dir-mode"], "MODE", Combined("--chmod DMODE")),
-    rule(
-        &["-repro", "-reproducible"],
-        "",
-        Already("equal trees give equal images"),
-    ),
-    rule(
-        &["-not-repro", "-not-reproducible"],
-        "",
-        Refused("equal trees always give equal images"),
-    ),
-    rule(
-        &["-repro-time"],
-        "TIME",
-        Combined("--create-timestamp=TIME --set-time TIME"),
-    ),
     rule(&["-sort"], "FILE", Same("--sort")),
     rule(&["-wildcards"], "", Combined("-e and -ef take globs")),
     rule(&["-one-file-system"], "", Combined("--one-file-system")),
@@ -166,7 +221,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         &["-regex"],
         "",
-        Refused("patterns are globs, with -wildcards"),
+        Combined("-e and -ef take regular expressions of names"),
     ),
     rule(
         &["-keep-as-directory"],
@@ -176,31 +231,17 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         &["-no-strip", "-tarstyle"],
         "",
-        Refused("`sinter merge DIR -o IMAGE` keeps the name of the directory"),
+        Combined("build . --only PATH, for each source"),
     ),
     rule(
         &["-root-becomes"],
         "NAME",
-        Refused("`sinter merge --at NAME=IMAGE` puts an image below a name"),
+        Combined("where an image is appended to: merge --at NAME=IMAGE"),
     ),
     rule(
         &["-max-depth"],
         "N",
-        Refused("-e excludes deeper directories"),
-    ),
-    rule(&["-p"], "DEFINITION", Same("--pseudo")),
-    rule(&["-pf"], "FILE", Same("--pseudo-file")),
-    rule(
-        &["-pd", "-pseudo-dir"],
-        "X",
-        Refused("-p 'PATH d MODE UID GID' creates each directory"),
-    ),
-    rule(&["-xattrs-include"], "REGEX", Same("--xattrs-include")),
-    rule(&["-xattrs-exclude"], "REGEX", Same("--xattrs-exclude")),
-    rule(
-        &["-xattrs-add"],
-        "X",
-        Refused("-p 'PATH x NAME=VALUE' adds one to a file"),
+        Combined("--exclude '/*/*..', with a level more"),
     ),
     rule(
         &["-tar"],
@@ -210,20 +251,15 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         &["-cpiostyle"],
         "",
-        Refused("`cpio -o -H newc | sinter build - -o IMAGE`"),
+        Combined("build . --files-from -, where the paths are relative"),
     ),
     rule(
         &["-cpiostyle0"],
         "",
-        Refused("`cpio -o -0 -H newc | sinter build - -o IMAGE`"),
+        Combined("the same with a NUL behind each path"),
     ),
     rule(
-        &["-mem-default"],
-        "",
-        Refused("`sinter build --help` shows the default of --memory"),
-    ),
-    rule(
-        &["-single-reader", "-single-reader-thread", "-overcommit"],
+        &["-single-reader", "-single-reader-thread"],
         "",
         Noted("-processors N limits the threads"),
     ),
@@ -232,49 +268,21 @@ pub(super) const RULES: &[Rule] = &[
         "N",
         Noted("-processors N limits the threads"),
     ),
+    rule(&["-action"], "ACTION@EXPRESSION", Combined("--action")),
     rule(
-        &["-numeric-owner"],
-        "",
-        Already("with -tar, owners are the numbers of the archive"),
+        &["-log-action", "-true-action", "-false-action"],
+        "ACTION@EXPRESSION",
+        Combined("--action; what expressions evaluate to is not printed"),
     ),
+    rule(&["-action-file"], "FILE", Combined("--action-file")),
     rule(
-        &["-default-mode", "-default-uid", "-default-gid"],
-        "X",
-        Refused(
-            "directories that an archive does not have belong to root; \
-             -p 'PATH m MODE UID GID' changes one",
-        ),
-    ),
-    rule(
-        &["-ignore-zeros"],
-        "",
-        Refused("concatenated archives: `sinter build --whiteouts none A.tar B.tar -o IMAGE`"),
-    ),
-    rule(
-        &["-pseudo-override", "-po"],
-        "",
-        Refused("-all-root, -force-uid and -force-gid apply to pseudo files, too"),
-    ),
-    rule(
-        &["-info-file"],
+        &[
+            "-log-action-file",
+            "-true-action-file",
+            "-false-action-file",
+        ],
         "FILE",
-        Refused("`sinter ls -R IMAGE > FILE` lists the image"),
-    ),
-    rule(
-        &["-stream"],
-        "",
-        Refused("`sinter build -f squashfs -o -` writes to standard output"),
-    ),
-    rule(
-        &["-action", "-action-file", "-true-action", "-false-action"],
-        "X",
-        Refused(ACTIONS),
-    ),
-    rule(&["-log-action", "-log-action-file"], "X", Refused(ACTIONS)),
-    rule(
-        &["-true-action-file", "-false-action-file"],
-        "X",
-        Refused(ACTIONS),
+        Combined("--action-file; what expressions evaluate to is not printed"),
     ),
     rule(
         &["-recover"],

@@ -1,16 +1,20 @@
-//! What mksquashfs packs: a directory, several of them below their names, or an archive.
+//! What mksquashfs packs: a directory, files and directories below their names or paths, or an
+//! archive.
 //!
 //! In: the operands before the image, and the paths to exclude. Out: the command of ours with its
 //! sources, and patterns that start at the root of the image. **Invariant:** no source has the name
-//! of another one: as in mksquashfs, later ones get a number.
+//! of another one or of what an image has that is appended to: as in mksquashfs, later ones get a
+//! number.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::io::Read;
 use std::path::Path;
 
 use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
+use super::mksquashfs_append::FormerImage;
 use super::parsed::{Parsed, with_value};
 use super::values;
 
@@ -18,36 +22,66 @@ use super::values;
 pub(super) enum Sources {
     /// A directory, whose root is that of the image.
     Directory(OsString),
-    /// Directories with their names in the root.
+    /// Files and directories with their names in the root.
     Below(Vec<(Vec<u8>, OsString)>),
+    /// Paths below a directory, which lead to the same paths of the image, and whether each is
+    /// taken with what is below it.
+    Listed(&'static str, Vec<(OsString, bool)>),
     /// An archive from standard input.
     Archive,
 }
 
 impl Sources {
-    /// Returns the sources; fails for files, which mksquashfs packs as they are.
-    pub(super) fn of(parsed: &Parsed, sources: Vec<OsString>) -> Result<Self> {
-        if parsed.is_given("-tar") {
-            return match &sources[..] {
-                [one] if one == "-" => Ok(Self::Archive),
-                _ => Err(Error::invalid("with -tar the source is -, standard input")),
+    /// Returns the sources; `former` is the image that is appended to.
+    pub(super) fn of(
+        parsed: &Parsed,
+        sources: Vec<OsString>,
+        former: Option<&FormerImage>,
+    ) -> Result<Self> {
+        let styles = ["-tar", "-cpiostyle", "-cpiostyle0"];
+        if let Some(style) = styles.into_iter().find(|style| parsed.is_given(style)) {
+            if sources != ["-"] {
+                let what = format!("with {style} the source is -, standard input");
+                return Err(Error::invalid(what));
+            }
+            if former.is_some() {
+                let what = format!("{style}: nothing is appended: -noappend replaces the image");
+                return Err(Error::unsupported(what));
+            }
+            return match style {
+                "-tar" => Ok(Self::Archive),
+                "-cpiostyle" => Self::listed(names_of_stdin(b'\n')?, false),
+                _ => Self::listed(names_of_stdin(0)?, false),
             };
         }
+        let mut kinds = Vec::new();
         for source in &sources {
             if source == "-" {
-                return Err(Error::invalid("- is a source with -tar alone"));
+                let what = "- is a source with -tar, -cpiostyle and -cpiostyle0 alone";
+                return Err(Error::invalid(what));
             }
-            let found = Path::new(source).metadata();
-            if found.is_ok_and(|found| !found.is_dir()) {
-                let what = "only directories are taken here: copy the file into one (`sinter \
-                            build` unpacks archives and images)";
-                return Err(Error::unsupported(what).path(source));
+            // one that is missing is reported when it is read
+            let found = Path::new(source).symlink_metadata();
+            kinds.push(found.map_or(true, |found| found.is_dir()));
+        }
+        if parsed.is_given("-no-strip") {
+            if former.is_some() {
+                let what = "-no-strip: nothing is appended: -noappend replaces the image";
+                return Err(Error::unsupported(what));
             }
+            return Self::listed(sources, true);
         }
-        if let ([_], false) = (&sources[..], parsed.is_given("-keep-as-directory")) {
-            return Ok(Self::Directory(sources.into_iter().collect()));
+        let mut taken = former.map_or_else(BTreeSet::new, |former| former.taken.clone());
+        let whole = matches!(kinds[..], [true]) && !parsed.is_given("-keep-as-directory");
+        match (&sources[..], former) {
+            ([one], None) if whole => Ok(Self::Directory(one.clone())),
+            ([one], Some(_)) if whole => Self::below(entries(one)?, &mut taken),
+            _ => Self::below(sources, &mut taken),
         }
-        let mut taken = BTreeSet::new();
+    }
+
+    /// Puts sources below their names; taken ones get a number.
+    fn below(sources: Vec<OsString>, taken: &mut BTreeSet<Vec<u8>>) -> Result<Self> {
         let mut below = Vec::new();
         for source in sources {
             let name = name_of(&source)?;
@@ -61,43 +95,102 @@ impl Sources {
         Ok(Self::Below(below))
     }
 
+    /// Keeps the paths of sources, which are all relative or all absolute.
+    fn listed(paths: Vec<OsString>, with_below: bool) -> Result<Self> {
+        let is_absolute = |path: &OsString| names::bytes(path).starts_with(b"/");
+        let absolute = paths.iter().filter(|path| is_absolute(path)).count();
+        let base = match absolute {
+            _ if paths.is_empty() => return Err(Error::invalid("no source is named")),
+            0 => ".",
+            all if all == paths.len() => "/",
+            _ => {
+                let what = "absolute paths and relative ones cannot be mixed here: give all as \
+                            absolute ones";
+                return Err(Error::unsupported(what));
+            }
+        };
+        let paths = paths.into_iter().map(|path| (path, with_below));
+        Ok(Self::Listed(base, paths.collect()))
+    }
+
     /// Returns the command, and the options for the sources.
     pub(super) fn command(&self) -> (&'static str, Vec<OsString>) {
-        let at = |(name, source): &(Vec<u8>, OsString)| {
+        let file = |(name, source): &(Vec<u8>, OsString)| {
             let place = [name, b"=".as_slice(), &names::bytes(source)].concat();
-            with_value("--at", &values::os_string(place))
+            with_value("--file", &values::os_string(place))
+        };
+        let only = |(path, with_below): &(OsString, bool)| {
+            let option = if *with_below {
+                "--only"
+            } else {
+                "--only-itself"
+            };
+            with_value(option, path)
         };
         match self {
             Self::Directory(source) => ("build", vec!["--".into(), source.clone()]),
-            Self::Below(sources) => ("merge", sources.iter().map(at).collect()),
+            Self::Below(sources) => ("merge", sources.iter().map(file).collect()),
+            Self::Listed(base, paths) => {
+                let mut words: Vec<OsString> = paths.iter().map(only).collect();
+                words.extend(["--".into(), OsString::from(base)]);
+                ("build", words)
+            }
             Self::Archive => ("build", vec!["--".into(), "-".into()]),
         }
     }
 
-    /// Returns the patterns for a path that is excluded, or for a glob.
-    pub(super) fn exclude(&self, path: &[u8], globs: bool) -> Result<Vec<Vec<u8>>> {
+    /// Returns the paths below which a path to exclude may be, each with the path of the image.
+    fn roots(&self) -> Vec<(&[u8], &OsStr)> {
         match self {
-            _ if globs => Ok(vec![glob(path)?]),
-            Self::Directory(source) => Ok(vec![values::literal_pattern(&in_source(path, source)?)]),
-            // a path counts from each of them, one of the system is below one
+            Self::Directory(source) => vec![(b"", source)],
+            Self::Listed(base, _) => vec![(b"", OsStr::new(base))],
             Self::Below(sources) => {
-                let each = sources.iter().map(|(name, source)| {
-                    let path = in_source(path, source)?;
-                    let path = [name, b"/".as_slice(), &path].concat();
-                    Ok(values::literal_pattern(&path))
-                });
-                let (good, bad): (Vec<_>, Vec<_>) = each.partition(Result::is_ok);
-                match (good.is_empty(), bad.into_iter().next()) {
-                    (true, Some(error)) => error.map(|pattern| vec![pattern]),
-                    _ => good.into_iter().collect(),
-                }
+                let named = sources.iter();
+                named.map(|(name, source)| (&**name, &**source)).collect()
             }
-            Self::Archive => {
-                let what = "with -tar, paths to exclude are globs: add -wildcards";
-                Err(Error::unsupported(what))
-            }
+            Self::Archive => Vec::new(),
         }
     }
+
+    /// Returns the patterns for a path that is excluded.
+    pub(super) fn exclude(&self, path: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let roots = self.roots();
+        if roots.is_empty() {
+            let what = "with -tar, paths to exclude are globs: add -wildcards";
+            return Err(Error::unsupported(what));
+        }
+        // a path counts from each of them, one of the system is below one
+        let each = roots.into_iter().map(|(name, source)| {
+            let path = in_source(path, source)?;
+            let slash: &[u8] = if name.is_empty() { b"" } else { b"/" };
+            Ok(values::literal_pattern(&[name, slash, &path].concat()))
+        });
+        let (good, bad): (Vec<_>, Vec<_>) = each.partition(Result::is_ok);
+        match (good.is_empty(), bad.into_iter().next()) {
+            (true, Some(error)) => error.map(|pattern| vec![pattern]),
+            _ => good.into_iter().collect(),
+        }
+    }
+}
+
+/// Returns the paths of what a directory holds, sorted.
+fn entries(dir: &OsStr) -> Result<Vec<OsString>> {
+    let failed = |error| Error::io("cannot read the source", error).path(dir);
+    let listed = std::fs::read_dir(dir).map_err(failed)?;
+    let paths = listed.map(|entry| entry.map(|entry| entry.path().into_os_string()));
+    let mut paths = paths.collect::<std::io::Result<Vec<_>>>().map_err(failed)?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// Reads the names that standard input lists.
+fn names_of_stdin(end: u8) -> Result<Vec<OsString>> {
+    let mut text = Vec::new();
+    let read = std::io::stdin().lock().read_to_end(&mut text);
+    read.map_err(|error| Error::io("cannot read standard input", error))?;
+    let names = text.split(|&byte| byte == end);
+    let names = names.filter(|name| !name.is_empty());
+    Ok(names.map(|name| values::os_string(name.to_vec())).collect())
 }
 
 /// Returns the name of a source in the root of the image.
@@ -122,6 +215,19 @@ fn in_source(path: &[u8], source: &OsStr) -> Result<Vec<u8>> {
         values::relative_to(Path::new(source), &values::os_string(path.to_vec()))
     } else {
         Ok(path.to_vec())
+    }
+}
+
+/// Translates expressions of names, which start at the root unless `... ` is before them.
+pub(super) fn expressions(path: &[u8]) -> Result<OsString> {
+    let rooted = |path: &[u8], slash: &str| {
+        let text = String::from_utf8(path.to_vec());
+        let text = text.map_err(|_| Error::unsupported("an expression has to be UTF-8"))?;
+        Ok(format!("{slash}{}", text.trim_matches('/')).into())
+    };
+    match path.strip_prefix(b"... ") {
+        Some(anywhere) => rooted(anywhere, ""),
+        None => rooted(path, "/"),
     }
 }
 

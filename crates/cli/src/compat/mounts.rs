@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use sinterfs::Result;
 
 use super::parsed::Parsed;
-use super::table::Meaning::{Already, Combined, Refused, Same};
+use super::table::Meaning::{Already, Combined, Each, Refused, Same};
 use super::table::{Rule, Style, Tool, rule};
 
 /// Called by mount(8) for a file system of this type.
@@ -87,7 +87,7 @@ const DRIVER_RULES: &[Rule] = &[
     rule(&["-f"], "", Same("--foreground")),
     rule(&["-s"], "", Same("--threads=1")),
     rule(&["--offset"], "BYTES", Same("--offset")),
-    rule(&["--device"], "FILE", Same("--device")),
+    rule(&["--device"], "FILE", Each("--device")),
     rule(
         &["-d", "--dbglevel"],
         "",

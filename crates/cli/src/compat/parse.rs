@@ -39,12 +39,35 @@ pub(super) fn parse(tool: &Tool, args: Vec<OsString>) -> Result<Request> {
             return Ok(Request::Help);
         } else if tool.asks_version(&word) {
             return Ok(Request::Version);
+        } else if let Some([first, rest]) = first_of_group(tool, &word) {
+            args.push_front(rest);
+            args.push_front(first);
         } else {
             let found = find(tool, &word)?;
             apply(tool, found, &mut args, &mut parsed)?;
         }
     }
     Ok(Request::Run(parsed))
+}
+
+/// Takes the first letter off a group of options without values, as in `-qT`; `None` for what is no
+/// group, and if the next letter is no option either.
+fn first_of_group(tool: &Tool, word: &OsStr) -> Option<[OsString; 2]> {
+    let text = word.to_str()?;
+    let letters = text
+        .strip_prefix('-')
+        .filter(|_| tool.style == Style::Getopt)?;
+    if letters.starts_with('-') || tool.rule(text).is_some() {
+        return None;
+    }
+    let mut letters = letters.chars();
+    let option = |letter: char| format!("-{letter}");
+    let (first, next) = (option(letters.next()?), option(letters.next()?));
+    let (rule, _) = tool.rule(&first)?;
+    let asks = |word: &str| tool.asks_help(word.as_ref()) || tool.asks_version(word.as_ref());
+    let is_option = tool.rule(&next).is_some() || asks(&next);
+    let rest = format!("-{}", text.get(2..)?);
+    (rule.value_name.is_empty() && is_option).then(|| [first.into(), rest.into()])
 }
 
 /// An option that was found in the table.
@@ -71,6 +94,9 @@ fn find(tool: &Tool, word: &OsStr) -> Result<Found> {
         });
     }
     if tool.style == Style::Getopt {
+        if let Some(found) = abbreviated(tool, bytes)? {
+            return Ok(found);
+        }
         // where the name ends and where the value begins
         let cut = if bytes.starts_with(b"--") {
             let equals = bytes.iter().position(|&byte| byte == b'=');
@@ -96,6 +122,43 @@ fn find(tool: &Tool, word: &OsStr) -> Result<Found> {
     )))
 }
 
+/// Finds the option whose name begins like this, as getopt_long does; fails if several do.
+fn abbreviated(tool: &Tool, word: &[u8]) -> Result<Option<Found>> {
+    let Some((name, value)) = std::str::from_utf8(word)
+        .ok()
+        .filter(|text| text.starts_with("--") && text.len() > 2)
+        .map(|text| {
+            text.split_once('=')
+                .map_or((text, None), |(a, b)| (a, Some(b)))
+        })
+    else {
+        return Ok(None);
+    };
+    if tool.rule(name).is_some() {
+        return Ok(None);
+    }
+    let mut found: Vec<(&'static Rule, &'static str)> = Vec::new();
+    for rule in tool.all_rules() {
+        let mut spellings = rule.spellings.iter();
+        let spelling = spellings.find(|spelling| spelling.starts_with(name));
+        found.extend(spelling.map(|spelling| (rule, *spelling)));
+    }
+    match found[..] {
+        [] => Ok(None),
+        [(rule, spelling)] if value.is_none() || !rule.value_name.is_empty() => Ok(Some(Found {
+            rule,
+            spelling,
+            value: value.map(OsString::from),
+        })),
+        [_] => Ok(None),
+        _ => {
+            let all: Vec<&str> = found.iter().map(|(_, spelling)| *spelling).collect();
+            let (tool, all) = (tool.name, all.join(", "));
+            Err(Error::invalid(format!("{tool} {name} may be any of {all}")))
+        }
+    }
+}
+
 /// Adds a parsed option, with its value from the following arguments.
 fn apply(
     tool: &Tool,
@@ -116,12 +179,27 @@ fn apply(
                 .for_each(|value| parsed.record(name, spelling, value));
             return Ok(());
         }
+        Meaning::CombinedList(becomes) => {
+            parsed.typed.push(Typed { spelling, becomes });
+            let end = args.iter().position(|word| word == ";");
+            let end = end.ok_or_else(|| {
+                Error::invalid(format!("{spelling}: the list has no end: `;` ends it"))
+            })?;
+            for value in args.drain(..end) {
+                parsed.record(name, spelling, value);
+            }
+            args.pop_front();
+            return Ok(());
+        }
         Meaning::Noted(why) => {
             let note = format!("{} {spelling} has no effect here: {why}", tool.name);
             parsed.notes.borrow_mut().push(note);
             ""
         }
-        Meaning::Same(becomes) | Meaning::Combined(becomes) | Meaning::Already(becomes) => becomes,
+        Meaning::Same(becomes)
+        | Meaning::Each(becomes)
+        | Meaning::Combined(becomes)
+        | Meaning::Already(becomes) => becomes,
     };
     parsed.typed.push(Typed { spelling, becomes });
     let value = match found.value {
@@ -136,6 +214,7 @@ fn apply(
     match (rule.meaning, value) {
         (Meaning::Same(ours), None) => parsed.push_flag(ours),
         (Meaning::Same(ours), Some(value)) => parsed.replace(ours, &value),
+        (Meaning::Each(ours), Some(value)) => parsed.push(ours, value),
         (Meaning::Combined(_), value) => parsed.record(name, spelling, value.unwrap_or_default()),
         _ => {}
     }
@@ -164,7 +243,9 @@ mod tests {
         rule(&["-b", "--block"], "SIZE", Meaning::Same("--block-size")),
         rule(&["-q"], "", Meaning::Same("--quiet")),
         rule(&["--maybe"], "[=X]", Meaning::Combined("")),
+        rule(&["--each"], "X", Meaning::Each("--also")),
         rule(&["-e"], "PATH..", Meaning::CombinedRest("")),
+        rule(&["-ex"], "PATH.. ;", Meaning::CombinedList("")),
         rule(&["-no"], "", Meaning::Refused("use something else")),
         rule(&["-fast"], "N", Meaning::Noted("it is as fast as it is")),
     ];
@@ -225,6 +306,44 @@ mod tests {
         let parsed = parsed_options(Style::Words, &["in", "out", "-q", "-e", "-b", "x"]).unwrap();
         assert!(parsed.values("-e").eq(["-b", "x"]));
         assert_eq!((parsed.translated.len(), parsed.operands.len()), (1, 2));
+    }
+
+    #[test]
+    fn letters_are_grouped_and_names_abbreviated_as_by_getopt() {
+        let parsed = parsed_options(Style::Getopt, &["-qb4k", "x"]).unwrap();
+        assert_eq!(parsed.translated, ["--quiet", "--block-size=4k"]);
+        let parsed = parsed_options(Style::Getopt, &["--bl=4k", "--ma", "x"]).unwrap();
+        assert_eq!(parsed.translated, ["--block-size=4k"]);
+        assert!(parsed.values("--maybe").eq([""]));
+        assert!(matches!(
+            request(Style::Getopt, &["-qh"]),
+            Ok(Request::Help)
+        ));
+        // the next letter is none, or the word is no group
+        for words in [&["-qx"][..], &["-q=1"], &["--quick"], &["--x"]] {
+            let error = parsed_options(Style::Getopt, words).unwrap_err();
+            assert!(error.what().contains(words[0]), "{error}");
+        }
+        assert!(parsed_options(Style::Words, &["-qb", "4k"]).is_err());
+    }
+
+    #[test]
+    fn of_several_the_last_or_each_counts() {
+        let words = ["-b1", "--each=1", "-b2", "--each=2"];
+        let parsed = parsed_options(Style::Getopt, &words).unwrap();
+        assert_eq!(
+            parsed.translated,
+            ["--also=1", "--block-size=2", "--also=2"]
+        );
+    }
+
+    #[test]
+    fn a_list_ends_with_a_semicolon() {
+        let words = ["-ex", "a", "-q", ";", "x", "-q"];
+        let parsed = parsed_options(Style::WordsFirst, &words).unwrap();
+        assert!(parsed.values("-ex").eq(["a", "-q"]));
+        assert_eq!(parsed.operands, ["x", "-q"]);
+        assert!(parsed_options(Style::WordsFirst, &["-ex", "a"]).is_err());
     }
 
     #[test]

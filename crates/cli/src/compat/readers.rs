@@ -6,8 +6,9 @@ use std::ffi::OsString;
 use sinterfs::{Error, Result};
 
 use super::parsed::{Parsed, with_value};
-use super::table::Meaning::{Already, Combined, Refused, Same};
-use super::table::{Rule, Style, Tool, rule};
+use super::table::Meaning::{Already, Combined, Noted, Refused, Same};
+use super::table::{HELP_FORM, HELP_OF_READERS, Rule, Style, Tool, rule};
+use super::unsquashfs::cache_size;
 
 pub(super) const SQFSCAT: Tool = Tool {
     name: "sqfscat",
@@ -16,38 +17,51 @@ pub(super) const SQFSCAT: Tool = Tool {
 Prints files of an image of any format, as `sinter cat` does. Paths may be globs. Each line shows
 the equivalent option of `sinter cat`.",
     style: Style::WordsFirst,
-    help: &["-h", "-help"],
+    help: HELP_OF_READERS,
     version: &["-v", "-version"],
-    rules: &[&[
-        rule(&["-o", "-offset"], "BYTES", Same("--offset")),
-        rule(&["-p", "-processors"], "N", Combined("--jobs")),
-        rule(
-            &["-st", "-strict-errors"],
-            "",
-            Already("the first error ends it"),
-        ),
-        rule(
-            &["-no-exit", "-no-exit-code"],
-            "",
-            Refused("an error is always an exit code"),
-        ),
-        rule(
-            &["-da", "-data-queue", "-fr", "-frag-queue"],
-            "N",
-            Refused("`sinter cat --cache-size SIZE` limits the cache of decoded blocks"),
-        ),
-        rule(
-            &["-no-wild", "-no-wildcards"],
-            "",
-            Refused("`sinter cat` takes a path that exists as it is before it is a glob"),
-        ),
-        rule(&["-r", "-regex"], "", Refused("paths may be globs")),
-        rule(
-            &["-ig", "-ignore-errors"],
-            "",
-            Refused("what cannot be read is an error; see `sinter extract --salvage`"),
-        ),
-    ]],
+    rules: &[
+        &[
+            rule(&["-o", "-offset"], "BYTES", Same("--offset")),
+            rule(&["-p", "-processors"], "N", Combined("--jobs")),
+            rule(&["-mem"], "SIZE", Combined("--cache-size")),
+            rule(
+                &["-mem-percent"],
+                "N",
+                Combined("--cache-size, N percent of all memory"),
+            ),
+            rule(
+                &["-st", "-strict-errors"],
+                "",
+                Combined("the first error ends it, else only one of writing"),
+            ),
+            rule(
+                &["-no-exit", "-no-exit-code"],
+                "",
+                Combined("exit code 0 unless an error ends it"),
+            ),
+            rule(
+                &["-no-wild", "-no-wildcards"],
+                "",
+                Combined("paths are taken as they are"),
+            ),
+            rule(
+                &["-r", "-regex"],
+                "",
+                Combined("names of paths are regular expressions"),
+            ),
+            rule(
+                &["-ig", "-ignore-errors"],
+                "",
+                Refused("what cannot be written to standard output is lost: an error ends it"),
+            ),
+            rule(
+                &["-da", "-data-queue", "-fr", "-frag-queue"],
+                "N",
+                Noted("-mem SIZE limits the cache of decoded blocks"),
+            ),
+        ],
+        HELP_FORM,
+    ],
     translate: sqfscat,
 };
 
@@ -166,6 +180,18 @@ fn sqfscat(mut parsed: Parsed) -> Result<Vec<OsString>> {
     words.append(&mut parsed.translated);
     if let Some(threads) = parsed.text("-p")? {
         words.push(with_value("--jobs", threads.as_ref()));
+    }
+    if let Some(size) = cache_size(&parsed)? {
+        words.push(with_value("--cache-size", size.to_string().as_ref()));
+    }
+    let names = match (parsed.is_given("-no-wild"), parsed.is_given("-r")) {
+        (true, _) => "--names=literal",
+        (_, true) => "--names=expressions",
+        _ => "--names=globs",
+    };
+    words.push(names.into());
+    if !parsed.is_given("-st") {
+        words.push("--go-on".into());
     }
     words.push("--".into());
     words.append(&mut parsed.operands);

@@ -7,12 +7,14 @@ use std::path::Path;
 use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
-use super::mksquashfs::{compression, defaults_of_archives, header, memory, times};
+use super::mksquashfs::{
+    compression, defaults_of_archives, header, implied_directories, memory, modes, pseudo, times,
+};
 use super::mksquashfs_options::SHARED_WITH_SQFSTAR;
-use super::mksquashfs_sources::glob;
+use super::mksquashfs_sources::{expressions, glob};
 use super::parsed::{Parsed, with_value};
-use super::table::Meaning::{Already, Combined, Refused, Same};
-use super::table::{Rule, Style, Tool, rule};
+use super::table::Meaning::{Combined, Same};
+use super::table::{HELP_FORM, HELP_OF_MAKERS, Rule, Style, Tool, rule};
 use super::values;
 
 pub(super) const TOOL: Tool = Tool {
@@ -24,9 +26,9 @@ Packs an archive from standard input, tar or cpio, compressed or not, into a Squ
 tails in fragments, no export table. Excluded paths are globs. The root is that of the archive. Each
 line shows the equivalent option of `sinter build`.",
     style: Style::WordsFirst,
-    help: &["-h", "-help"],
+    help: HELP_OF_MAKERS,
     version: &["-version"],
-    rules: &[SHARED_WITH_SQFSTAR, RULES],
+    rules: &[SHARED_WITH_SQFSTAR, RULES, HELP_FORM],
     translate,
 };
 
@@ -36,16 +38,10 @@ const RULES: &[Rule] = &[
     rule(&["-no-fragments"], "", Combined("--no-fragments")),
     rule(&["-force"], "", Same("--force")),
     rule(
-        &["-reproducible"],
+        &["-regex"],
         "",
-        Already("equal archives give equal images"),
+        Combined("excluded paths are regular expressions of names"),
     ),
-    rule(
-        &["-not-reproducible"],
-        "",
-        Refused("equal archives always give equal images"),
-    ),
-    rule(&["-regex"], "", Refused("patterns are globs")),
 ];
 
 fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
@@ -69,9 +65,17 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     for file in parsed.values("-ef") {
         paths.extend(values::lines_of(Path::new(file))?);
     }
+    modes(&mut parsed)?;
+    pseudo(&mut parsed)?;
+    implied_directories(&mut parsed)?;
     for path in paths {
-        let pattern = excluded(&path)?;
-        parsed.push("--exclude", values::os_string(pattern));
+        if parsed.is_given("-regex") {
+            let expressions = expressions(&path)?;
+            parsed.push("--exclude-names", expressions);
+        } else {
+            let pattern = excluded(&path)?;
+            parsed.push("--exclude", values::os_string(pattern));
+        }
     }
     let mut words: Vec<OsString> = vec!["build".into(), "--format=squashfs".into()];
     words.append(&mut parsed.translated);

@@ -3,10 +3,11 @@
 
 use std::ffi::OsString;
 
+use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
 use super::parsed::{Parsed, with_value};
-use super::table::Meaning::{Combined, Refused, Same};
+use super::table::Meaning::{Combined, Noted, Refused, Same};
 use super::table::{Rule, Style, Tool, rule};
 use super::values;
 
@@ -36,9 +37,15 @@ below. Each line shows the equivalent option of `sinter build`.",
         QUEUE,
         rule(
             &["-d", "--defaults"],
-            "X",
-            Refused("directories without a member have mode 755 and owner 0"),
+            "KEY=VALUE,..",
+            Combined("--dir-defaults, where mtime is 0"),
         ),
+        rule(
+            &["-E", "--exclude-dir"],
+            "GLOB",
+            Combined("--exclude, from the root"),
+        ),
+        NO_PAD,
         rule(
             &["-s", "--no-skip"],
             "",
@@ -102,10 +109,11 @@ line shows the equivalent option of `sinter build`.",
                 "-D packs a directory; `sinter build DIR --pseudo-file FILE` adds files to one",
             ),
         ),
+        NO_PAD,
         rule(
             &["-d", "--defaults"],
-            "X",
-            Refused("`sinter build` has --set-time, --set-owner and --chmod"),
+            "KEY=VALUE,..",
+            Combined("mode, uid, gid: of the root; mtime: of all files, unless --keep-time"),
         ),
         rule(
             &["-S", "--sort-file"],
@@ -158,19 +166,38 @@ const NO_TAIL_PACKING: Rule = rule(
     Combined("without it: --tailends"),
 );
 const FORCE: Rule = rule(&["-f", "--force"], "", Same("--force"));
+const NO_PAD: Rule = rule(&["--no-pad"], "", Same("--no-pad"));
 const QUIET: Rule = rule(&["-q", "--quiet"], "", Same("--quiet"));
 const QUEUE: Rule = rule(
     &["-Q", "--queue-backlog"],
     "N",
-    Refused("`sinter build --memory SIZE` limits what waits"),
+    Noted("`sinter build --memory SIZE` limits what waits"),
 );
 
 /// The levels that squashfs-tools-ng has where none is given.
 const LEVELS: [(&str, &str); 2] = [("gzip", "9"), ("zstd", "15")];
 
 fn tar2sqfs(mut parsed: Parsed) -> Result<Vec<OsString>> {
+    let defaults = Defaults::of(&parsed)?;
     if parsed.is_given("-k") {
-        set_time(&mut parsed, "--set-time")?;
+        let time = defaults.time()?;
+        parsed.push("--set-time", time);
+    }
+    if parsed.is_given("-d") {
+        let all = [
+            ("mode", defaults.mode),
+            ("uid", defaults.uid),
+            ("gid", defaults.gid),
+            ("mtime", defaults.mtime.or(Some("0".to_owned()))),
+        ];
+        let all = all.into_iter();
+        let given = all.filter_map(|(key, value)| Some(format!("{key}={}", value?)));
+        parsed.push("--dir-defaults", given.collect::<Vec<_>>().join(","));
+    }
+    let globs: Vec<OsString> = parsed.values("-E").map(OsString::from).collect();
+    for glob in globs {
+        let pattern = [b"/", &*names::bytes(&glob)].concat();
+        parsed.push("--exclude", values::os_string(pattern));
     }
     build(parsed, "-".into())
 }
@@ -180,16 +207,19 @@ fn gensquashfs(mut parsed: Parsed) -> Result<Vec<OsString>> {
     let source = source.ok_or_else(|| Error::invalid("-D DIR is missing"))?;
     let is_roots = parsed.translated.iter().any(|word| word == "--all-root");
     // the root is not that of the directory
-    parsed.push("--root-mode", "0755");
-    for (theirs, ours, of_root) in [
-        ("-u", "--set-owner", "--root-uid"),
-        ("-g", "--set-group", "--root-gid"),
+    let defaults = Defaults::of(&parsed)?;
+    parsed.push("--root-mode", defaults.mode.as_deref().unwrap_or("0755"));
+    let ids = [&defaults.uid, &defaults.gid];
+    let [uid, gid] = ids.map(|id| id.clone().unwrap_or_else(|| "0".to_owned()));
+    for (theirs, ours, of_root, id) in [
+        ("-u", "--set-owner", "--root-uid", uid),
+        ("-g", "--set-group", "--root-gid", gid),
     ] {
         if let Some(text) = parsed.text(theirs)? {
             let number = values::id(parsed.typed(theirs), text)?.to_owned();
             parsed.push(ours, number);
         } else if !is_roots {
-            parsed.push(of_root, "0");
+            parsed.push(of_root, id);
         }
     }
     let of_times = if parsed.is_given("-k") {
@@ -197,20 +227,55 @@ fn gensquashfs(mut parsed: Parsed) -> Result<Vec<OsString>> {
     } else {
         "--set-time"
     };
-    set_time(&mut parsed, of_times)?;
+    let time = defaults.time()?;
+    parsed.push(of_times, time);
     if !parsed.is_given("-x") {
         parsed.push_flag("--no-xattrs");
     }
     build(parsed, source)
 }
 
-/// Sets times by an option as the tools do where they keep none.
-fn set_time(parsed: &mut Parsed, option: &str) -> Result<()> {
-    let epoch = std::env::var("SOURCE_DATE_EPOCH");
-    let time = epoch.unwrap_or_else(|_| "0".to_owned());
-    let time = values::time("SOURCE_DATE_EPOCH", &time)?.to_owned();
-    parsed.push(option, time);
-    Ok(())
+/// The values of `--defaults`.
+#[derive(Default)]
+struct Defaults {
+    mode: Option<String>,
+    uid: Option<String>,
+    gid: Option<String>,
+    mtime: Option<String>,
+}
+
+impl Defaults {
+    fn of(parsed: &Parsed) -> Result<Self> {
+        let mut defaults = Self::default();
+        let typed = parsed.typed("-d");
+        let text = parsed.text("-d")?.unwrap_or_default();
+        for part in text.split(',').filter(|part| !part.is_empty()) {
+            let wrong = || {
+                let what = format!("{typed} {part}: there are uid=, gid=, mode= and mtime=");
+                Error::invalid(what)
+            };
+            let (key, value) = part.split_once('=').ok_or_else(wrong)?;
+            let field = match key {
+                "mode" => &mut defaults.mode,
+                "uid" => &mut defaults.uid,
+                "gid" => &mut defaults.gid,
+                "mtime" => &mut defaults.mtime,
+                _ => return Err(wrong()),
+            };
+            *field = Some(value.to_owned());
+        }
+        Ok(defaults)
+    }
+
+    /// Returns the time where none is kept.
+    fn time(&self) -> Result<String> {
+        if let Some(time) = &self.mtime {
+            return Ok(time.clone());
+        }
+        let epoch = std::env::var("SOURCE_DATE_EPOCH");
+        let time = epoch.unwrap_or_else(|_| "0".to_owned());
+        values::time("SOURCE_DATE_EPOCH", &time)
+    }
 }
 
 /// Adds what both have in common.

@@ -5,6 +5,48 @@ use std::fmt::Write;
 
 use super::parsed::Parsed;
 
+/// Options that print help in unsquashfs and sqfscat, besides those of all; help about some of the
+/// options is that about all.
+pub(super) const HELP_OF_READERS: &[&str] = &[
+    "-h",
+    "-help",
+    "-?",
+    "-help-all",
+    "-ha",
+    "-help-option",
+    "-ho",
+    "-help-section",
+    "-hs",
+];
+
+/// The same in mksquashfs and sqfstar.
+pub(super) const HELP_OF_MAKERS: &[&str] = &[
+    "-h",
+    "-help",
+    "-help-all",
+    "-ha",
+    "-help-option",
+    "-ho",
+    "-help-section",
+    "-hs",
+    "-help-comp",
+    "-Xhelp",
+];
+
+/// How help is shown there.
+pub(super) const HELP_FORM: &[Rule] = &[
+    rule(
+        &["-no-pager"],
+        "",
+        Meaning::Already("help is never shown by a pager"),
+    ),
+    rule(
+        &["-cols"],
+        "N",
+        Meaning::Noted("lines of help have their own width"),
+    ),
+];
+
 /// A program whose command line is understood.
 pub(super) struct Tool {
     pub(super) name: &'static str,
@@ -46,14 +88,18 @@ pub(super) struct Rule {
 /// The translation of an option.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Meaning {
-    /// This option of ours, with the same value.
+    /// This option of ours, with the same value; of several the last one counts.
     Same(&'static str),
+    /// This option of ours for each one that is given.
+    Each(&'static str),
     /// Nothing: the behaviour is the default here, with this remark.
     Already(&'static str),
     /// Options of ours that depend on other options, too; described by this text.
     Combined(&'static str),
     /// The same; all arguments behind it are its values.
     CombinedRest(&'static str),
+    /// The same; its values are all arguments up to one that is `;`.
+    CombinedList(&'static str),
     /// Nothing: the option tunes speed or messages alone and is taken; a line states this reason.
     Noted(&'static str),
     /// Nothing: the option is refused, with this hint. An option in the hint that the program does
@@ -107,12 +153,24 @@ impl Tool {
         for rule in self.all_rules() {
             match rule.meaning {
                 Meaning::Same(becomes)
+                | Meaning::Each(becomes)
                 | Meaning::Combined(becomes)
-                | Meaning::CombinedRest(becomes) => line(&mut text, rule, becomes),
+                | Meaning::CombinedRest(becomes)
+                | Meaning::CombinedList(becomes) => line(&mut text, rule, becomes),
                 Meaning::Already(why) => line(&mut text, rule, &format!("default: {why}")),
                 Meaning::Noted(_) | Meaning::Refused(_) => {}
             }
         }
+        let always = |all: &[&str], long| {
+            let all = all.iter().copied().filter(|one| *one != long);
+            all.chain([long]).collect::<Vec<_>>().join(", ")
+        };
+        let (help, version) = (
+            always(self.help, "--help"),
+            always(self.version, "--version"),
+        );
+        let _ = writeln!(text, "  {help}\n{:37}this help", "");
+        let _ = writeln!(text, "  {version:<34} the version");
         let noted = |rule: &Rule| match rule.meaning {
             Meaning::Noted(why) => Some(why),
             _ => None,
@@ -152,8 +210,9 @@ impl Tool {
 /// Adds the line of an option to the help.
 fn line(text: &mut String, rule: &Rule, meaning: &str) {
     let spellings = rule.spellings.join(", ");
-    let is_optional = rule.value_name.starts_with('[');
-    let gap = if is_optional { "" } else { " " };
+    // `-b#`, which scripts look for in the help of mkfs.erofs, or `--name[=X]`
+    let is_joined = rule.value_name.starts_with(['[', '#']);
+    let gap = if is_joined { "" } else { " " };
     let option = format!("{spellings}{gap}{}", rule.value_name);
     // writing to a string cannot fail
     let _ = writeln!(text, "  {:<34} {meaning}", option.trim_end());

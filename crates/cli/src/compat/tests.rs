@@ -94,9 +94,8 @@ fn hints_are_those_of_the_option() {
             "-mem-default is not supported: `sinter build --help` shows the default of --memory",
         ),
         (
-            "unsquashfs -match",
-            "-match is not supported: paths that match nothing are reported, and the exit code is \
-             2",
+            "unsquashfs -pf",
+            "-pf is not supported: `sinter convert` writes another image without unpacking",
         ),
         (
             "mkfs.erofs --MZ",

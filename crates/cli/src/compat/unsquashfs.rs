@@ -6,8 +6,8 @@ use std::path::Path;
 use sinterfs::{Error, Result};
 
 use super::parsed::{Parsed, with_value};
-use super::table::Meaning::{Already, Combined, Noted, Refused, Same};
-use super::table::{Rule, Style, Tool, rule};
+use super::table::Meaning::{Already, Combined, CombinedList, Noted, Refused, Same};
+use super::table::{HELP_FORM, HELP_OF_READERS, Rule, Style, Tool, rule};
 use super::values;
 
 pub(super) const TOOL: Tool = Tool {
@@ -15,11 +15,11 @@ pub(super) const TOOL: Tool = Tool {
     usage: "[OPTIONS] IMAGE [PATH..]",
     about: "\
 Unpacks or lists an image of any format, as `sinter extract`, `ls`, `cat` and `info` do. Paths may
-be globs. Each line shows the equivalent command or option of `sinter`.",
+be globs. Each line shows the equivalent command or option of `sinter`, or what it does.",
     style: Style::WordsFirst,
-    help: &["-h", "-help", "-?"],
+    help: HELP_OF_READERS,
     version: &["-v", "-version"],
-    rules: &[RULES],
+    rules: &[RULES, HELP_FORM],
     translate,
 };
 
@@ -136,46 +136,41 @@ const RULES: &[Rule] = &[
         "FILE",
         Combined("its lines are further paths"),
     ),
-    rule(
-        &["-excludes"],
-        "",
-        Combined("extract --exclude, for each path"),
-    ),
+    rule(&["-excludes"], "", Combined("each path is left out")),
     rule(
         &["-exc", "-excf", "-exclude-file"],
         "FILE",
-        Combined("extract --exclude, for each line"),
+        Combined("each line is left out"),
     ),
     rule(
         &["-ex", "-exclude-list"],
         "PATH.. ;",
-        Refused("-excludes takes the paths behind the image, -exclude-file those of a file"),
+        CombinedList("each path is left out"),
     ),
     rule(
-        &[
-            "-follow",
-            "-follow-symlinks",
-            "-L",
-            "-missing",
-            "-missing-symlinks",
-        ],
+        &["-follow", "-follow-symlinks", "-L"],
         "",
-        Refused("`sinter extract IMAGE PATH..` takes symlinks and their targets by name"),
+        Combined("symlinks that paths go through are taken, too, and their targets"),
+    ),
+    rule(
+        &["-missing", "-missing-symlinks"],
+        "",
+        Combined("with -follow: a path that leads to nothing is an error that ends it"),
     ),
     rule(
         &["-match"],
         "",
-        Refused("paths that match nothing are reported, and the exit code is 2"),
+        Combined("a path that is not there is an error that ends it"),
     ),
     rule(
         &["-no-wild", "-no-wildcards"],
         "",
-        Refused("`sinter extract IMAGE PATH..` takes paths as they are"),
+        Combined("paths are taken as they are"),
     ),
     rule(
         &["-all", "-all-time"],
         "TIME",
-        Refused("`sinter extract --no-times` gives files the current time"),
+        Combined("extract --set-time"),
     ),
     rule(&["-i", "-info"], "", Noted("-l lists the names")),
     rule(
@@ -184,11 +179,15 @@ const RULES: &[Rule] = &[
         Noted("-ll lists the names, with attributes"),
     ),
     rule(
-        &["-pf"],
+        &["-pf", "-pseudo-file"],
         "FILE",
         Refused("`sinter convert` writes another image without unpacking"),
     ),
-    rule(&["-r", "-regex"], "", Refused("paths may be globs")),
+    rule(
+        &["-r", "-regex"],
+        "",
+        Combined("names of paths are regular expressions"),
+    ),
     rule(
         &["-da", "-data-queue", "-fr", "-frag-queue"],
         "N",
@@ -212,6 +211,13 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     if let ("extract" | "cat", Some(threads)) = (verb, parsed.text("-p")?) {
         words.push(with_value("--jobs", threads.as_ref()));
     }
+    if verb == "cat" {
+        // as sqfscat: what cannot be printed is no end, and patterns are those of fnmatch
+        words.push("--go-on".into());
+        if !rules_are_given(&parsed) {
+            words.push("--names=globs".into());
+        }
+    }
     if let ("extract" | "cat", Some(size)) = (verb, cache_size(&parsed)?) {
         words.push(with_value("--cache-size", size.to_string().as_ref()));
     }
@@ -219,17 +225,18 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
         words.push(with_value("--max-depth", levels.as_ref()));
     }
     let excluded = excluded(&parsed, &mut paths)?;
-    if verb == "extract" {
-        extraction(&parsed, &mut words);
-        words.extend(excluded.iter().map(|path| with_value("--exclude", path)));
-        // unsquashfs takes paths as globs that start at the root
-        words.extend(paths.iter().map(|path| with_value("--glob", path)));
-        words.extend(["--".into(), image]);
-        return Ok(words);
+    words.extend(names(&parsed));
+    let leave_out = excluded.iter();
+    if verb != "info" {
+        words.extend(leave_out.map(|path| with_value("--leave-out", path)));
     }
-    if !excluded.is_empty() {
-        let what = "paths are excluded from extraction only, not from listings";
-        return Err(Error::unsupported(what));
+    if verb == "extract" {
+        extraction(&parsed, &mut words)?;
+        if !rules_are_given(&parsed) {
+            // paths are globs that start at the root
+            words.extend(paths.iter().map(|path| with_value("--glob", path)));
+            paths.clear();
+        }
     }
     if verb == "ls" {
         let dir = parsed.values("-d").last();
@@ -241,6 +248,28 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     words.extend(["--".into(), image]);
     words.extend(paths);
     Ok(words)
+}
+
+/// Returns whether the names of paths are no patterns of a shell, or are to be followed.
+fn rules_are_given(parsed: &Parsed) -> bool {
+    let options = ["-r", "-follow", "-missing", "-match", "-no-wild"];
+    options.iter().any(|option| parsed.is_given(option))
+}
+
+/// Returns the options for the names of paths.
+fn names(parsed: &Parsed) -> Vec<OsString> {
+    let mut words = Vec::new();
+    let literal = ["-follow", "-missing", "-match", "-no-wild"];
+    if literal.iter().any(|option| parsed.is_given(option)) {
+        words.push("--names=literal".into());
+    } else if parsed.is_given("-r") {
+        words.push("--names=expressions".into());
+    }
+    let follows = parsed.is_given("-follow") || parsed.is_given("-missing");
+    let requires = parsed.is_given("-match") || parsed.is_given("-missing");
+    words.extend(follows.then(|| "--follow".into()));
+    words.extend(requires.then(|| "--all-there".into()));
+    words
 }
 
 /// Returns the command of ours that does what is asked for, with its flags.
@@ -276,7 +305,7 @@ fn action(parsed: &Parsed) -> Result<(&'static str, &'static [&'static str])> {
 }
 
 /// Returns the size of the cache, if one is asked for.
-fn cache_size(parsed: &Parsed) -> Result<Option<u64>> {
+pub(super) fn cache_size(parsed: &Parsed) -> Result<Option<u64>> {
     let size = match (parsed.text("-mem")?, parsed.text("-mem-percent")?) {
         (None, None) => None,
         (Some(size), _) => Some(values::bytes("-mem", size)?),
@@ -285,27 +314,23 @@ fn cache_size(parsed: &Parsed) -> Result<Option<u64>> {
     Ok(size)
 }
 
-/// Returns the patterns of what is left out, which start at the root; takes the paths among them.
+/// Returns the paths of what is left out; takes the operands if they are that.
 fn excluded(parsed: &Parsed, paths: &mut Vec<OsString>) -> Result<Vec<OsString>> {
     let mut excluded = if parsed.is_given("-excludes") {
         std::mem::take(paths)
     } else {
         Vec::new()
     };
+    excluded.extend(parsed.values("-ex").map(OsString::from));
     for file in parsed.values("-exc") {
         let lines = values::lines_of(Path::new(file))?;
         excluded.extend(lines.into_iter().map(values::os_string));
-    }
-    for path in &mut excluded {
-        let mut rooted = OsString::from("/");
-        rooted.push(&*path);
-        *path = rooted;
     }
     Ok(excluded)
 }
 
 /// Adds the options of extraction alone.
-fn extraction(parsed: &Parsed, words: &mut Vec<OsString>) {
+fn extraction(parsed: &Parsed, words: &mut Vec<OsString>) -> Result<()> {
     let dir = parsed
         .values("-d")
         .last()
@@ -327,4 +352,9 @@ fn extraction(parsed: &Parsed, words: &mut Vec<OsString>) {
         let last = parsed.values(theirs).last();
         words.extend(last.map(|regex| with_value(ours, regex)));
     }
+    if let Some(time) = parsed.text("-all")? {
+        let time = values::time(parsed.typed("-all"), time)?;
+        words.push(with_value("--set-time", time.as_ref()));
+    }
+    Ok(())
 }

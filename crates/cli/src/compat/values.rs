@@ -2,9 +2,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::process::Command;
 
 use sinterfs::platform::names;
 use sinterfs::{Error, Result};
+
+pub(super) use crate::shell_pattern::literal_pattern;
 
 /// Parses a size in bytes: digits, optionally followed by k, m or g (powers of 1024) and by `b` or
 /// `bytes`. Fails if it is anything else or exceeds 64 bits; messages name `option`.
@@ -55,27 +58,22 @@ pub(super) fn id<'a>(option: &str, text: &'a str) -> Result<&'a str> {
     text.parse::<u32>().map(|_| text).map_err(|_| name())
 }
 
-/// Returns a time unchanged; fails if it is neither seconds since 1970 nor `now`.
-pub(super) fn time<'a>(option: &str, text: &'a str) -> Result<&'a str> {
+/// Returns a time as seconds since 1970, or as `now`. What is neither is read by date(1), as the
+/// programs themselves do; fails if that knows no such time.
+pub(super) fn time(option: &str, text: &str) -> Result<String> {
     if text == "now" || text.parse::<u64>().is_ok() {
-        return Ok(text);
+        return Ok(text.to_owned());
     }
-    Err(Error::unsupported(format!(
-        "{option}: `{text}` is neither seconds since 1970 nor `now`; `date +%s -d TIME` \
-         prints seconds"
-    )))
-}
-
-/// Returns the glob that matches one path below the source and nothing else.
-pub(super) fn literal_pattern(path: &[u8]) -> Vec<u8> {
-    let mut pattern = Vec::from(b"/");
-    for &byte in path {
-        if b"\\*?[]{}!".contains(&byte) {
-            pattern.push(b'\\');
-        }
-        pattern.push(byte);
-    }
-    pattern
+    let mut date = Command::new("date");
+    let printed = date.args(["+%s", "-d", text]).output();
+    let printed = printed.ok().filter(|output| output.status.success());
+    let seconds = printed.and_then(|output| String::from_utf8(output.stdout).ok());
+    let seconds = seconds.and_then(|seconds| seconds.trim().parse::<u64>().ok());
+    seconds.map(|seconds| seconds.to_string()).ok_or_else(|| {
+        Error::invalid(format!(
+            "{option}: `{text}` is neither seconds since 1970 nor a time that date(1) knows"
+        ))
+    })
 }
 
 /// Returns a path of the system relative to the source; fails if it is not below the source.

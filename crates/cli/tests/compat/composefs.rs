@@ -63,6 +63,16 @@ fn composefs_info_prints_what_that_of_composefs_prints() {
     let objects = format!("{ONE}\n{TWO}\n");
     assert_eq!(info(&["ls", "image"]), filled(LISTED));
     assert_eq!(info(&["objects", "image", "image"]), objects);
+    let below = info(&["--filter=d", "--filter=p", "ls", "image"]);
+    let listed = filled(LISTED);
+    let listed = listed
+        .lines()
+        .filter(|line| line.starts_with("/d/") || *line == "/p");
+    assert_eq!(
+        below.lines().collect::<Vec<_>>(),
+        listed.collect::<Vec<_>>()
+    );
+    assert_eq!(info(&["--filter=na", "ls", "image"]), "");
     assert_eq!(info(&["missing-objects", "image"]), objects);
     assert_eq!(info(&["dump", "image", "image"]), filled(DUMP).repeat(2));
     // one of the two objects
@@ -86,8 +96,8 @@ fn composefs_info_prints_what_that_of_composefs_prints() {
         ("composefs-info", &["ls", "tree/big"], "not an image"),
         (
             "composefs-info",
-            &["--filter=d", "ls", "image"],
-            "sinter ls",
+            &["--filter=d/s", "ls", "image"],
+            "single name",
         ),
         ("mkcomposefs", &["tree"], "image is missing"),
         (
@@ -97,8 +107,8 @@ fn composefs_info_prints_what_that_of_composefs_prints() {
         ),
         (
             "mount.composefs",
-            &["image", "tree", "-o", "verity"],
-            "--verify",
+            &["image", "tree", "-o", "verity,rw"],
+            "--overlay",
         ),
         (
             "mount.composefs",
@@ -186,7 +196,7 @@ fn images_of_mkcomposefs_are_described_as_by_composefs_info() {
             "image",
             "there",
             "-o",
-            "basedir=store,ro",
+            "basedir=store,ro,verity",
         ],
     );
     let compared = "diff -r --no-dereference small/text there/text";

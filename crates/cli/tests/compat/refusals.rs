@@ -13,12 +13,19 @@ fn what_is_not_done_is_refused() {
     std::fs::create_dir(work.join("tree")).expect("a directory");
     std::fs::write(work.join("tree/file"), "content").expect("a file");
     for (name, args, hint) in [
-        ("mksquashfs", &["tree", "i", "-regex"][..], "globs"),
-        ("mksquashfs", &["tree/file", "i"], "only directories"),
         (
             "mksquashfs",
-            &["tree", "tree/file", "i"],
-            "only directories",
+            &["tree", "i", "-stream"][..],
+            "standard output",
+        ),
+        ("mksquashfs", &["tree", "i", "-regex", "-e", "("], "regular"),
+        ("mksquashfs", &["tree/none", "i"], "No such file"),
+        ("mksquashfs", &["tree", "/dev", "i", "-tarstyle"], "mixed"),
+        ("mksquashfs", &["tree", "i", "-max-depth", "0"], "1 to 255"),
+        (
+            "mksquashfs",
+            &["tree", "i", "-default-mode", "700"],
+            "option of -tar",
         ),
         ("mksquashfs", &["-", "i"], "-tar"),
         ("mksquashfs", &["tree", "i", "-tar"], "standard input"),
@@ -34,7 +41,11 @@ fn what_is_not_done_is_refused() {
             &["tree", "i", "-comp", "xz", "-Xdict-size", "101%"],
             "1 to 100",
         ),
-        ("mksquashfs", &["tree", "i", "-action", "print"], "-sort"),
+        (
+            "mksquashfs",
+            &["tree", "i", "-action", "align(4K)@true"],
+            "-no-fragments",
+        ),
         (
             "mksquashfs",
             &["tree", "i", "-comp", "gzip", "-Xhc"],
@@ -42,17 +53,22 @@ fn what_is_not_done_is_refused() {
         ),
         (
             "mksquashfs",
-            &["tree", "i", "-mkfs-time", "yesterday"],
+            &["tree", "i", "-mkfs-time", "no time"],
             "seconds since 1970",
         ),
         ("mksquashfs", &["tree", "i", "-b"], "needs a value"),
         ("mkfs.erofs", &["i", "tree", "-zlz4:zstd"], "one codec"),
         (
             "mkfs.erofs",
-            &["-Elegacy-compress", "i", "tree"],
-            "Linux 5.4 is the oldest",
+            &["-Elegacy-compress", "-zlz4", "-C8192", "i", "tree"],
+            "kernels before 5.4",
         ),
-        ("mkfs.erofs", &["-b512", "i", "tree"], "4096"),
+        ("mkfs.erofs", &["-b8192", "i", "tree"], "4096"),
+        (
+            "mkfs.erofs",
+            &["-b512", "-zlz4", "i", "tree"],
+            "uncompressed images",
+        ),
         ("mkfs.erofs", &["--tar=i", "i", "tree"], "holds all data"),
         ("mkfs.erofs", &["-xfew", "i", "tree"], "not a number"),
         (
@@ -74,11 +90,7 @@ fn what_is_not_done_is_refused() {
             &["-mkfs-time", "-s", "i"],
             "exclude each other",
         ),
-        (
-            "unsquashfs",
-            &["-l", "-excludes", "i", "a"],
-            "from extraction only",
-        ),
+        ("unsquashfs", &["-ex", "a", "i"], "`;` ends it"),
     ] {
         let output = called(work, name, args);
         let said = words_of(&output);

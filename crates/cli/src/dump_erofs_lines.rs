@@ -1,0 +1,441 @@
+//! Facts about EROFS images as dump.erofs prints them, for scripts that read them.
+//!
+//! Enters what the library reports of an image and of its inodes; leaves lines, or nothing for other
+//! formats. Facts: the output of dump.erofs 1.9.4, beside which a test runs; times are in UTC.
+
+use std::fmt::Write;
+
+use sinterfs::image::{InfoRows, InfoValue};
+use sinterfs::model::Ino;
+use sinterfs::ops::{Follow, ListOptions, WalkStep, list, resolve};
+use sinterfs::platform::names;
+use sinterfs::{Error, FileType, Image, Result};
+
+use crate::calendar;
+use crate::rows::permissions;
+
+/// What is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum DumpErofs {
+    /// The superblock.
+    Superblock,
+    /// FileCounts and sizes of files.
+    Statistics,
+    /// An inode.
+    Inode,
+    /// The places of its content, too.
+    Extents,
+    /// The entries of a directory, too.
+    Entries,
+    /// Attributes for udev.
+    Udev,
+}
+
+/// The upper ends of the rows of a distribution of sizes, in KiB.
+const SIZES: [u64; 16] = [
+    1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768,
+];
+
+/// The extensions that are counted.
+const EXTENSIONS: [&str; 9] = [
+    ".txt", ".so", ".xml", ".apk", ".odex", ".vdex", ".oat", ".rc", ".otf",
+];
+
+/// Names of types, by the letters of `ls -l`, as an inode shows them.
+const TYPES: [(&str, &str); 7] = [
+    ("-", "regular file"),
+    ("d", "directory"),
+    ("c", "char dev"),
+    ("b", "block dev"),
+    ("p", "FIFO file"),
+    ("s", "SOCK file"),
+    ("l", "symlink file"),
+];
+
+/// Facts by name.
+struct Facts<'a>(&'a InfoRows);
+
+impl Facts<'_> {
+    fn get(&self, name: &str) -> Option<&InfoValue> {
+        let found = self.0.iter().find(|(row, _)| row == name);
+        found.map(|(_, value)| value)
+    }
+
+    fn number(&self, name: &str) -> u64 {
+        match self.get(name) {
+            Some(InfoValue::Number(number)) => *number,
+            _ => 0,
+        }
+    }
+
+    fn text(&self, name: &str) -> &str {
+        match self.get(name) {
+            Some(InfoValue::Text(text)) => text,
+            _ => "",
+        }
+    }
+
+    fn map(&self, name: &str) -> Facts<'_> {
+        static NONE: InfoRows = Vec::new();
+        match self.get(name) {
+            Some(InfoValue::Map(rows)) => Facts(rows),
+            _ => Facts(&NONE),
+        }
+    }
+
+    fn list(&self, name: &str) -> &[InfoValue] {
+        match self.get(name) {
+            Some(InfoValue::List(list)) => list,
+            _ => &[],
+        }
+    }
+}
+
+/// Returns the lines about an image; `None` if it is not EROFS. The inode is that of a path, or of a
+/// number.
+pub fn lines(
+    asked: &[DumpErofs],
+    image: &Image,
+    path: Option<&std::ffi::OsStr>,
+    nid: Option<u64>,
+) -> Result<Option<String>> {
+    let root = image.raw().info().root;
+    let Some(of_root) = image.inode_info(root)? else {
+        return Ok(None);
+    };
+    let details = image.info()?;
+    let mut text = String::new();
+    let is_asked = |one| asked.contains(&one);
+    if is_asked(DumpErofs::Superblock) {
+        superblock(
+            &mut text,
+            &Facts(&details),
+            &Facts(&of_root).map("superblock"),
+        );
+    }
+    if is_asked(DumpErofs::Udev) {
+        let uuid = Facts(&details);
+        let uuid = uuid.text("uuid");
+        text += &format!(
+            "ID_FS_UUID={uuid}\nID_FS_UUID_ENC={uuid}\nID_FS_TYPE=erofs\nID_FS_USAGE=filesystem\n"
+        );
+    }
+    if is_asked(DumpErofs::Statistics) {
+        statistics(&mut text, image)?;
+    }
+    let of_inode = [DumpErofs::Inode, DumpErofs::Extents, DumpErofs::Entries];
+    if asked.iter().any(|one| of_inode.contains(one)) {
+        let (ino, shown) = match (path, nid) {
+            (Some(path), _) => {
+                let ino = resolve(&**image.raw(), &names::bytes(path), Follow::Nothing)?;
+                let shown = String::from_utf8_lossy(&names::bytes(path)).into_owned();
+                (ino, format!("/{}", shown.trim_matches('/')))
+            }
+            (None, Some(nid)) => (Ino(nid), path_of(image, Ino(nid))?),
+            (None, None) => return Err(Error::invalid("--path or --nid names an inode")),
+        };
+        let rows = image.inode_info(ino)?.unwrap_or_default();
+        let facts = Facts(&rows);
+        inode(&mut text, &facts, &shown);
+        if is_asked(DumpErofs::Entries) {
+            entries(&mut text, &facts);
+        }
+        if is_asked(DumpErofs::Extents) {
+            extents(&mut text, &facts, &shown);
+        }
+    }
+    Ok(Some(text))
+}
+
+/// Finds the path of an inode.
+fn path_of(image: &Image, ino: Ino) -> Result<String> {
+    let raw = &**image.raw();
+    let root = raw.info().root;
+    let mut found = (ino == root).then(|| "/".to_owned());
+    let options = ListOptions {
+        recursive: true,
+        itself: false,
+    };
+    if found.is_none() {
+        list(raw, root, b"", options, &mut |row| {
+            if row.ino == ino && found.is_none() {
+                found = Some(format!("/{}", String::from_utf8_lossy(&row.path)));
+            }
+            Ok(if found.is_some() {
+                WalkStep::Over
+            } else {
+                WalkStep::On
+            })
+        })?;
+    }
+    found.ok_or_else(|| Error::not_found(format!("no directory has an entry of inode {}", ino.0)))
+}
+
+fn superblock(text: &mut String, facts: &Facts<'_>, fields: &Facts<'_>) {
+    let features = |name: &str| {
+        let mut names = String::new();
+        for feature in fields.list(name) {
+            if let InfoValue::Text(feature) = feature {
+                for name in feature.split(',') {
+                    names += name.strip_prefix('0').map_or(name, |_| "lz4_0padding");
+                    names.push(' ');
+                }
+            }
+        }
+        names
+    };
+    let required = features("required features");
+    let mut row = |name: &str, value: &str| {
+        // writing to a string cannot fail
+        let _ = writeln!(text, "{:<46}{value}", format!("Filesystem {name}:"));
+    };
+    row("magic number", "0xE0F5E1E2");
+    row("blocksize", &facts.number("block size").to_string());
+    row("blocks", &facts.number("blocks").to_string());
+    let start = fields.number("metadata block");
+    row("inode metadata start block", &start.to_string());
+    let start = fields.number("attribute block");
+    row("shared xattr metadata start block", &start.to_string());
+    row("root nid", &fields.number("root").to_string());
+    let algorithms = facts.list("algorithms").iter().filter_map(|one| match one {
+        InfoValue::Text(name) => Some(name.as_str()),
+        _ => None,
+    });
+    if required.contains("compr_cfgs") {
+        let algorithms: Vec<&str> = algorithms.collect();
+        row("compr_algs", &algorithms.join(" "));
+    } else {
+        let distance = if required.contains("lz4_0padding") {
+            fields.number("lz4 distance")
+        } else {
+            0
+        };
+        row("lz4_max_distance", &distance.to_string());
+    }
+    row("sb_size", &fields.number("length").to_string());
+    row("inode count", &facts.number("inodes").to_string());
+    let time = i64::try_from(facts.number("build time")).unwrap_or(0);
+    row("created", &long_time(time));
+    row("compatible features", &features("compatible features"));
+    row("incompatible features", &required);
+    row("UUID", facts.text("uuid"));
+    if !required.is_empty() {
+        let version = facts.text("oldest Linux");
+        let _ = writeln!(
+            text,
+            "{:<46}{version}",
+            "Required upstream Linux kernel version:"
+        );
+    }
+}
+
+/// Formats a time as ctime(3) does, in UTC.
+fn long_time(secs: i64) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let (days, rest) = (secs.div_euclid(86_400), secs.rem_euclid(86_400));
+    let (year, month, day) = calendar::date(days);
+    let name = |names: &[&'static str], index: i64| {
+        let index = usize::try_from(index).unwrap_or(0);
+        names.get(index).copied().unwrap_or_default()
+    };
+    let (hours, minutes, seconds) = (rest / 3600, rest / 60 % 60, rest % 60);
+    format!(
+        "{} {} {day:>2} {hours:02}:{minutes:02}:{seconds:02} {year}",
+        name(&DAYS, days.rem_euclid(7)),
+        name(&MONTHS, month - 1),
+    )
+}
+
+/// Formats a part of a whole in percent, as C does where the whole is nothing.
+#[allow(clippy::cast_precision_loss, reason = "two digits are shown")]
+fn percent(part: u64, whole: u64) -> String {
+    match (part, whole) {
+        (0, 0) => "-nan".to_owned(),
+        (_, 0) => "inf".to_owned(),
+        _ => format!("{:.2}", part as f64 * 100.0 / whole as f64),
+    }
+}
+
+fn inode(text: &mut String, facts: &Facts<'_>, path: &str) {
+    let (size, stored) = (facts.number("size"), facts.number("stored bytes"));
+    let letter = facts.text("type");
+    let kind = TYPES.iter().find(|(one, _)| *one == letter);
+    let kind = kind.map_or("unknown", |(_, name)| name);
+    let mode = u16::try_from(facts.number("mode")).unwrap_or(0);
+    let (secs, nanos) = facts.text("time").split_once('.').unwrap_or(("0", "0"));
+    let time = calendar::utc_seconds(secs.parse().unwrap_or(0));
+    text.push_str(&format!(
+        "Path : {path}\nSize: {size}  On-disk size: {stored}  {kind}\nNID: {}   Links: {}   Layout: \
+         {}   Compression ratio: {}%\nInode size: {}   Xattr size: {}\nUid: {}   Gid: {}  Access: \
+         {mode:04o}/{}\nTimestamp: {time}.{nanos}\n",
+        facts.number("nid"),
+        facts.number("links"),
+        facts.number("layout"),
+        percent(stored, size),
+        facts.number("inode bytes"),
+        facts.number("attribute bytes"),
+        facts.number("uid"),
+        facts.number("gid"),
+        permissions(mode),
+    ));
+}
+
+fn entries(text: &mut String, facts: &Facts<'_>) {
+    text.push_str("\n       NID TYPE  FILENAME\n");
+    for entry in facts.list("entries") {
+        if let InfoValue::Map(entry) = entry {
+            let entry = Facts(entry);
+            let (nid, kind) = (entry.number("nid"), entry.number("type"));
+            let _ = writeln!(text, "{nid:>10} {kind:>4}  {}", entry.text("name"));
+        }
+    }
+}
+
+fn extents(text: &mut String, facts: &Facts<'_>, path: &str) {
+    text.push_str("\n Ext:   logical offset   |  length :     physical offset    |  length\n");
+    let all = facts.list("extents");
+    for (number, extent) in all.iter().enumerate() {
+        if let InfoValue::Map(extent) = extent {
+            let extent = Facts(extent);
+            let (start, len) = (extent.number("start"), extent.number("length"));
+            let (at, stored) = (extent.number("offset"), extent.number("stored bytes"));
+            let (end, stored_end) = (start.saturating_add(len), at.saturating_add(stored));
+            let _ = writeln!(
+                text,
+                "{number:>4}: {start:>8}..{end:>8} | {len:>7} : {at:>10}..{stored_end:>10} | \
+                 {stored:>7}"
+            );
+        }
+    }
+    let _ = writeln!(text, "{path}: {} extents found", all.len());
+}
+
+/// FileCounts of files.
+#[derive(Default)]
+struct FileCounts {
+    of_type: [u64; 7],
+    compressed: u64,
+    original: u64,
+    stored: u64,
+    original_sizes: [u64; SIZES.len() + 1],
+    stored_sizes: [u64; SIZES.len() + 1],
+    extensions: [u64; EXTENSIONS.len() + 1],
+}
+
+impl FileCounts {
+    fn add(&mut self, kind: FileType, facts: &Facts<'_>, path: &[u8]) {
+        let index = TYPES
+            .iter()
+            .position(|(letter, _)| *letter == kind.letter().to_string());
+        if let Some(count) = index.and_then(|index| self.of_type.get_mut(index)) {
+            *count += 1;
+        }
+        if kind != FileType::File {
+            return;
+        }
+        let (size, stored) = (facts.number("size"), facts.number("stored bytes"));
+        self.compressed += u64::from(matches!(facts.number("layout"), 1 | 3));
+        self.original += size;
+        self.stored += stored;
+        let row = |size: u64| {
+            SIZES
+                .iter()
+                .position(|end| size < end << 10)
+                .unwrap_or(SIZES.len())
+        };
+        for (sizes, size) in [
+            (&mut self.original_sizes, size),
+            (&mut self.stored_sizes, stored),
+        ] {
+            sizes
+                .get_mut(row(size))
+                .into_iter()
+                .for_each(|count| *count += 1);
+        }
+        let known = EXTENSIONS
+            .iter()
+            .position(|one| path.ends_with(one.as_bytes()));
+        let index = known.unwrap_or(EXTENSIONS.len());
+        self.extensions
+            .get_mut(index)
+            .into_iter()
+            .for_each(|count| *count += 1);
+    }
+}
+
+fn statistics(text: &mut String, image: &Image) -> Result<()> {
+    let raw = &**image.raw();
+    let root = raw.info().root;
+    let mut counts = FileCounts::default();
+    let of = |ino: Ino| Ok::<_, Error>(image.inode_info(ino)?.unwrap_or_default());
+    counts.add(FileType::Directory, &Facts(&of(root)?), b"");
+    let options = ListOptions {
+        recursive: true,
+        itself: false,
+    };
+    list(raw, root, b"", options, &mut |row| {
+        counts.add(row.kind, &Facts(&of(row.ino)?), &row.path);
+        Ok(WalkStep::On)
+    })?;
+    let all: u64 = counts.of_type.iter().sum();
+    let [files, directories, chars, blocks, fifos, sockets, symlinks] = counts.of_type;
+    text.push_str(&format!(
+        "Filesystem total file count:\t\t{all}\nFilesystem unknown type count:\t\t0\nFilesystem \
+         regular file count:\t\t{files}\nFilesystem directory count:\t\t{directories}\nFilesystem \
+         char dev count:\t\t{chars}\nFilesystem block dev count:\t\t{blocks}\nFilesystem FIFO file \
+         count:\t\t{fifos}\nFilesystem SOCK file count:\t\t{sockets}\nFilesystem symlink file \
+         count:\t\t{symlinks}\nFilesystem compressed files:            {}\nFilesystem uncompressed \
+         files:          {}\nFilesystem total original file size:    {} Bytes\nFilesystem total file \
+         size:             {} Bytes\nFilesystem compress rate:               {}%\n",
+        counts.compressed,
+        all - counts.compressed,
+        counts.original,
+        counts.stored,
+        percent(counts.stored, counts.original),
+    ));
+    for (title, sizes) in [
+        ("Original", &counts.original_sizes),
+        ("On-disk", &counts.stored_sizes),
+    ] {
+        let _ = writeln!(
+            text,
+            "\n{title} file size distribution:\n{:<23}{:>5}{:>17} |{:<50}|",
+            ">=(KB) .. <(KB)", "count", "ratio", "distribution"
+        );
+        let mut from = 0;
+        for (number, &count) in sizes.iter().enumerate() {
+            let end = SIZES.get(number);
+            let range = match end {
+                Some(end) => format!("{from:>6} .. {end:<6}"),
+                None => format!("{from:>6} ..       "),
+            };
+            distribution(text, &range, count, files);
+            from = end.copied().unwrap_or(from);
+        }
+    }
+    let _ = writeln!(
+        text,
+        "\nFile type distribution:\n{:<23}{:>5}{:>17} |{:<50}|",
+        "type", "count", "ratio", "distribution"
+    );
+    let names = EXTENSIONS.iter().copied().chain(["others"]);
+    for (name, &count) in names.zip(&counts.extensions) {
+        distribution(text, &format!("{name:<17}"), count, files);
+    }
+    Ok(())
+}
+
+/// Adds a row of a distribution.
+fn distribution(text: &mut String, name: &str, count: u64, all: u64) {
+    let ratio = if all == 0 {
+        "0.00".to_owned()
+    } else {
+        percent(count, all)
+    };
+    let marks = usize::try_from((count * 50).checked_div(all).unwrap_or(0)).unwrap_or(0);
+    let bar = "#".repeat(marks);
+    let _ = writeln!(text, "{name}\t{count:<8} {ratio:>11}% |{bar:<50}|");
+}

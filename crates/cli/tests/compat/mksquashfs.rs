@@ -1,0 +1,268 @@
+//! What mksquashfs packs, how it is chosen and changed, and appending: beside the real one.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::support::archives::{has, words_of};
+use super::support::{scratch, shell};
+use super::{call, called};
+
+/// Makes a tree with links of both kinds, names that need patterns, and files to choose among.
+const TREE: &str = "umask 022; mkdir -p t/d/sub t/e/empty t/n/deep/er; echo a >t/f; \
+    seq 40000 >t/d/big; ln -s ../f t/d/l; ln -s d/l t/m; ln -s nowhere t/x; ln -s /abs t/a; \
+    echo b >'t/d/sub/a name'; echo c >t/d/sub/b.c; ln t/f t/d/g; mkfifo t/p; echo h >t/.hid; \
+    truncate -s 1M t/d/hole; echo s >t/run.sh; chmod 750 t/run.sh; cp t/d/big t/n/deep/er/copy; \
+    chmod 711 t/n; find t -exec touch -h -d '2020-01-02 03:04:05Z' {} +; \
+    if [ \"$(id -u)\" = 0 ]; then chown 3:4 t/d/big; chown -h 5 t/m; fi";
+
+/// Makes an image by both and compares the listings; `IMAGE` in the line is the image, which may
+/// exist already.
+fn same_listing(work: &Path, line: &str) {
+    let ours = work.join("bin");
+    let _ = std::fs::create_dir(&ours);
+    let link = ours.join("mksquashfs");
+    let _ = std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_sinter"), link);
+    let [real, own] = ["real.sqfs", "ours.sqfs"].map(|image| line.replace("IMAGE", image));
+    shell(work, &real);
+    shell(work, &format!("PATH={}:$PATH; {own}", ours.display()));
+    let listed = |image: &str| {
+        let mut unsquashfs = Command::new("unsquashfs");
+        let output = unsquashfs.current_dir(work).args(["-lln", image]).output();
+        let output = output.expect("unsquashfs");
+        assert!(output.status.success(), "{line}: {}", words_of(&output));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        // the size of a directory in an image is its own measure, and a root has its own time
+        let rows = text.lines().enumerate().map(|(number, row)| {
+            let words: Vec<&str> = row.split_whitespace().collect();
+            let hides_size = row.starts_with('d');
+            let kept = words.iter().enumerate().filter(|(column, _)| {
+                let is_time = (3..5).contains(column) && number == 0;
+                !(is_time || hides_size && *column == 2)
+            });
+            kept.map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
+        });
+        rows.collect::<Vec<_>>()
+    };
+    assert_eq!(listed("ours.sqfs"), listed("real.sqfs"), "{line}");
+}
+
+#[test]
+fn sources_and_choices_are_those_of_mksquashfs() {
+    if !has("mksquashfs") || !has("unsquashfs") {
+        return;
+    }
+    let work = scratch();
+    let work = work.path();
+    shell(work, TREE);
+    // -e takes all that follows
+    let quiet = "IMAGE -quiet -no-progress -noappend >/dev/null";
+    for line in [
+        // files, symlinks and directories among the sources
+        "mksquashfs t/f t/d t/m IMAGE",
+        "mksquashfs t/f IMAGE",
+        "mksquashfs t/m IMAGE",
+        "mksquashfs t/d t/f t/d/sub t/f IMAGE",
+        "mksquashfs t/d/sub t/f IMAGE -tarstyle",
+        "mksquashfs $PWD/t/d/sub IMAGE -no-strip",
+        "find t/d | mksquashfs - IMAGE -cpiostyle",
+        "printf 't/d/sub/a name\\n./t/f\\nt/e\\n' | mksquashfs - IMAGE -cpiostyle",
+        "find t/d -print0 | mksquashfs - IMAGE -cpiostyle0",
+        // what is left out
+        "mksquashfs t IMAGE -max-depth 1",
+        "mksquashfs t IMAGE -max-depth 2",
+        "mksquashfs t/d t/n IMAGE -max-depth 1",
+        "mksquashfs t IMAGE -regex -e '^d$/s.b' x",
+        "mksquashfs t IMAGE -regex -e '... ^g$'",
+        "mksquashfs t IMAGE -no-hardlinks",
+        "mksquashfs t IMAGE -p 'q/r/file s 777 3 4 target' -pd 'd 0711 5 6' -mkfs-time 1 -all-time 1",
+    ] {
+        same_listing(work, &line.replace("IMAGE", quiet));
+    }
+}
+
+#[test]
+fn actions_are_those_of_mksquashfs() {
+    if !has("mksquashfs") || !has("unsquashfs") {
+        return;
+    }
+    let work = scratch();
+    let work = work.path();
+    shell(work, TREE);
+    let actions = "# a comment\nchmod(go-w)@type(f) && \\\n  !name(*.c)\nuid(root)@true\n";
+    std::fs::write(work.join("actions"), actions).expect("a file");
+    for actions in [
+        "-action 'exclude@pathname(d/*)'",
+        "-action 'exclude@pathname(/d/b*)'",
+        "-action 'exclude@subpathname(d/s*)'",
+        "-action 'exclude@depth(>2) || (depth(2) && type(d))'",
+        "-action 'prune@dircount(0)' -action 'uid(3)@dircount(0)'",
+        "-action 'uid(5)@readlink(\"name(f)\")'",
+        "-action 'uid(5)@readlink(\"type(f) && filesize(>1K)\")'",
+        "-action 'uid(5)@eval(\"..\",\"name(d)\")'",
+        "-action 'prune@type(d) && eval(sub,\"type(d)\")'",
+        "-action 'uid(5)@exists' -action 'gid(6)@absolute'",
+        "-action 'exclude@!type(d)' -action 'empty(excluded)@true'",
+        "-action 'exclude@!type(d)' -action 'empty(source)@true'",
+        "-action 'exclude@!type(d)' -action 'empty@true'",
+        "-action 'prune@type(l)' -action 'empty(excluded)@true' -e e/empty",
+        "-action 'uid(5)@filesize_range(1,3)' -action 'guid(root,7)@perm(-0110)'",
+        "-action 'uid(9)@depth(0)'",
+        "-action 'uid(9)@uid(0)' -action 'gid(4)@uid(9)'",
+        "-action 'uid(7)@name(big) || name(f) && type(d)'",
+        "-action 'prune@tailsize(<100)'",
+        "-action 'uid(7)@name(.h*)' -action 'gid(8)@name(*)'",
+        "-action 'uid(1)@nlink(2)'",
+        "-action 'chmod(u+s,go=u)@name(*.sh) || user(root) && type(f)'",
+        "-action 'chmod(0700)@type(d)' -action 'uncompressed@name(big)'",
+        "-action-file actions",
+    ] {
+        let line = format!("mksquashfs t IMAGE -quiet -no-progress -noappend {actions}");
+        same_listing(work, &format!("{line} >/dev/null"));
+    }
+    // what is stored uncompressed takes its size
+    let size = |flags: &[&str]| {
+        let all = [&["t", "image", "-noappend", "-quiet", "-nopad"][..], flags].concat();
+        call(work, "mksquashfs", &all);
+        std::fs::metadata(work.join("image"))
+            .expect("an image")
+            .len()
+    };
+    let (packed, stored) = (size(&[]), size(&["-action", "uncompressed@name(big)"]));
+    assert!(
+        stored > packed + 100_000 && stored < packed + 200_000,
+        "{packed} {stored}"
+    );
+    shell(
+        work,
+        "unsquashfs -n -q -d out image >/dev/null; cmp out/d/big t/d/big",
+    );
+    let log = ["t", "image", "-noappend", "-log-action", "exclude@name(f)"];
+    let said = words_of(&called(work, "mksquashfs", &log));
+    assert!(said.contains("-log-action prints nothing"), "{said}");
+}
+
+#[test]
+fn images_are_appended_to_as_by_mksquashfs() {
+    if !has("mksquashfs") || !has("unsquashfs") {
+        return;
+    }
+    let work = scratch();
+    let work = work.path();
+    shell(
+        work,
+        "umask 022; mkdir -p a/d b/d b/n; echo 1 >a/f; echo 2 >a/d/x; echo 3 >b/f; echo 4 >b/d/y; \
+         ln b/f b/n/hard; chmod 700 a; chmod 711 b; find a b -exec touch -d 2020-01-02 {} +",
+    );
+    let first =
+        "mksquashfs a IMAGE -quiet -no-progress -noappend -comp zstd -b 64K -noI >/dev/null";
+    for line in [
+        "mksquashfs b IMAGE",
+        "mksquashfs b IMAGE -keep-as-directory",
+        "mksquashfs b a/f IMAGE",
+        "mksquashfs b IMAGE -root-becomes old",
+        "mksquashfs b a IMAGE -root-becomes old",
+        "mksquashfs b/f IMAGE -root-becomes old",
+        "mksquashfs b IMAGE -root-becomes f",
+        "mksquashfs b b IMAGE",
+    ] {
+        let line = format!("{first} && {line} -quiet -no-progress -no-recovery >/dev/null 2>&1");
+        same_listing(work, &line);
+        let facts = |image: &str| {
+            let output = Command::new("unsquashfs")
+                .current_dir(work)
+                .args(["-s", image])
+                .output();
+            let text = String::from_utf8_lossy(&output.expect("unsquashfs").stdout).into_owned();
+            let told = ["Compression", "Block size", "Inodes are", "Data is"];
+            let rows = text
+                .lines()
+                .filter(|row| told.iter().any(|one| row.starts_with(one)));
+            rows.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(facts("ours.sqfs"), facts("real.sqfs"), "{line}");
+    }
+    shell(
+        work,
+        "unsquashfs -n -q -d out ours.sqfs >/dev/null; diff -r out/b b; diff -r out/b_1 b",
+    );
+    shell(work, "test out/b/f -ef out/b/n/hard");
+    for (arguments, hint) in [
+        (&["b", "ours.sqfs", "-all-root"][..], "-noappend"),
+        (&["b", "b/f"], "no SquashFS image"),
+        (&["-", "ours.sqfs", "-tar"], "-noappend"),
+    ] {
+        let refused = called(work, "mksquashfs", arguments);
+        let said = words_of(&refused);
+        assert!(
+            !refused.status.success() && said.contains(hint),
+            "{arguments:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn what_newer_versions_add_is_done() {
+    let work = scratch();
+    let work = work.path();
+    shell(
+        work,
+        "mkdir -p t/d/e; echo a >t/f; ln -s f t/l; tar -C t -cf a.tar f; tar -cf b.tar t/d",
+    );
+    call(
+        work,
+        "mksquashfs",
+        &[
+            "t",
+            "image",
+            "-quiet",
+            "-xattrs-add",
+            "user.z=0x4142",
+            "-all-root",
+            "-pseudo-override",
+            "-p",
+            "n d 711 3 4",
+            "-p",
+            "f m 644 7 8",
+        ],
+    );
+    let listed = called(work, "unsquashfs", &["-lln", "image"]);
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    for row in [
+        "drwx--x--x 3/4",
+        "-rw-r--r-- 7/8",
+        "drwxr-xr-x 0/0",
+        "lrwxrwxrwx 0/0",
+    ] {
+        assert!(listed.contains(row), "{row}: {listed}");
+    }
+    for (file, expected) in [("f", "user.z=AB\n"), ("d", "user.z=AB\n"), ("l", "")] {
+        let shown = called(work, "rdsquashfs", &["-x", file, "image"]);
+        assert_eq!(String::from_utf8_lossy(&shown.stdout), expected, "{file}");
+    }
+    // directories that an archive has no member for, and its root
+    let link = work.join("mksquashfs").display().to_string();
+    shell(
+        work,
+        &format!(
+            "{link} - image -tar -noappend -quiet -default-mode 711 -default-uid 9 -default-gid 8 <b.tar"
+        ),
+    );
+    let listed = called(work, "unsquashfs", &["-lln", "image"]);
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert_eq!(listed.matches("drwx--x--x 9/8").count(), 2, "{listed}");
+    // a time in words
+    call(
+        work,
+        "mksquashfs",
+        &[
+            "t",
+            "image",
+            "-noappend",
+            "-quiet",
+            "-mkfs-time",
+            "2001-09-09 01:46:40Z",
+        ],
+    );
+    let time = called(work, "unsquashfs", &["-mkfs-time", "image"]);
+    assert_eq!(time.stdout, b"1000000000\n");
+}
