@@ -1,7 +1,8 @@
 //! Facts about EROFS images as dump.erofs prints them, for scripts that read them.
 //!
-//! Enters what the library reports of an image and of its inodes; leaves lines, or nothing for other
-//! formats. Facts: the output of dump.erofs 1.9.4, beside which a test runs; times are in UTC.
+//! Enters what the library reports of an image and of its inodes; leaves lines, or nothing for
+//! other formats. Facts: the output of dump.erofs 1.9.4, beside which a test runs; times are in
+//! UTC.
 
 use std::fmt::Write;
 
@@ -91,8 +92,8 @@ impl Facts<'_> {
     }
 }
 
-/// Returns the lines about an image; `None` if it is not EROFS. The inode is that of a path, or of a
-/// number.
+/// Returns the lines about an image; `None` if it is not EROFS. The inode is that of a path, or of
+/// a number.
 pub fn lines(
     asked: &[DumpErofs],
     image: &Image,
@@ -268,9 +269,9 @@ fn inode(text: &mut String, facts: &Facts<'_>, path: &str) {
     let (secs, nanos) = facts.text("time").split_once('.').unwrap_or(("0", "0"));
     let time = calendar::utc_seconds(secs.parse().unwrap_or(0));
     text.push_str(&format!(
-        "Path : {path}\nSize: {size}  On-disk size: {stored}  {kind}\nNID: {}   Links: {}   Layout: \
-         {}   Compression ratio: {}%\nInode size: {}   Xattr size: {}\nUid: {}   Gid: {}  Access: \
-         {mode:04o}/{}\nTimestamp: {time}.{nanos}\n",
+        "Path : {path}\nSize: {size}  On-disk size: {stored}  {kind}\nNID: {}   Links: {}   \
+         Layout: {}   Compression ratio: {}%\nInode size: {}   Xattr size: {}\nUid: {}   \
+         Gid: {}  Access: {mode:04o}/{}\nTimestamp: {time}.{nanos}\n",
         facts.number("nid"),
         facts.number("links"),
         facts.number("layout"),
@@ -388,8 +389,8 @@ fn statistics(text: &mut String, image: &Image) -> Result<()> {
          char dev count:\t\t{chars}\nFilesystem block dev count:\t\t{blocks}\nFilesystem FIFO file \
          count:\t\t{fifos}\nFilesystem SOCK file count:\t\t{sockets}\nFilesystem symlink file \
          count:\t\t{symlinks}\nFilesystem compressed files:            {}\nFilesystem uncompressed \
-         files:          {}\nFilesystem total original file size:    {} Bytes\nFilesystem total file \
-         size:             {} Bytes\nFilesystem compress rate:               {}%\n",
+         files:          {}\nFilesystem total original file size:    {} Bytes\nFilesystem total \
+         file size:             {} Bytes\nFilesystem compress rate:               {}%\n",
         counts.compressed,
         all - counts.compressed,
         counts.original,

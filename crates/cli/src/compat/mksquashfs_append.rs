@@ -1,8 +1,8 @@
 //! Appending to an image: it is written anew, with what it has and the new sources.
 //!
 //! In: an image that exists. Out: the names that its root has, and the options that make the new
-//! image as the former one was. **Invariant:** as in mksquashfs, what the former image has keeps its
-//! names and attributes, and its codec, block size and switches decide, whatever else is asked.
+//! image as the former one was. **Invariant:** as in mksquashfs, what the former image has keeps
+//! its names and attributes, and its codec, block size and switches decide, whatever else is asked.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -28,8 +28,8 @@ pub(super) struct FormerImage {
 }
 
 impl FormerImage {
-    /// Opens the image that the last operand names, if mksquashfs would append to it; fails if it is
-    /// not SquashFS, and for options that would change what it has.
+    /// Opens the image that the last operand names, if mksquashfs would append to it; fails if it
+    /// is not SquashFS, and for options that would change what it has.
     pub(super) fn of(parsed: &Parsed, image: &OsStr) -> Result<Option<Self>> {
         let path = Path::new(image);
         let found = path.metadata().ok();

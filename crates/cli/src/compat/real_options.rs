@@ -195,8 +195,9 @@ fn page() -> String {
 # Options of other programs
 
 All options that the real programs list in their help, and what each is where `sinter` is called by
-that name ([other-names.md](other-names.md)). A test makes this page from lists of that help and from
-the tables of the program; options of `sinter` are those of the command that the first page names.
+that name ([other-names.md](other-names.md)). A test makes this page from lists of that help and
+from the tables of the program; options of `sinter` are those of the command that the first page
+names.
 "
     .to_owned();
     for real in listed() {

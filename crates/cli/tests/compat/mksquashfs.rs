@@ -15,6 +15,19 @@ const TREE: &str = "umask 022; mkdir -p t/d/sub t/e/empty t/n/deep/er; echo a >t
     chmod 711 t/n; find t -exec touch -h -d '2020-01-02 03:04:05Z' {} +; \
     if [ \"$(id -u)\" = 0 ]; then chown 3:4 t/d/big; chown -h 5 t/m; fi";
 
+/// Returns whether squashfs-tools are of version 4.7 or later, whose rules are kept to.
+pub(super) fn are_current() -> bool {
+    let asked = Command::new("mksquashfs").arg("-version").output();
+    let said = asked.map(|output| words_of(&output)).unwrap_or_default();
+    let is_current = ["version 4.7", "version 4.8", "version 4.9"]
+        .iter()
+        .any(|version| said.contains(version));
+    if !is_current {
+        eprintln!("NOT RUN: there is no mksquashfs 4.7 in PATH");
+    }
+    is_current
+}
+
 /// Makes an image by both and compares the listings; `IMAGE` in the line is the image, which may
 /// exist already.
 fn same_listing(work: &Path, line: &str) {
@@ -48,7 +61,7 @@ fn same_listing(work: &Path, line: &str) {
 
 #[test]
 fn sources_and_choices_are_those_of_mksquashfs() {
-    if !has("mksquashfs") || !has("unsquashfs") {
+    if !has("mksquashfs") || !has("unsquashfs") || !are_current() {
         return;
     }
     let work = scratch();
@@ -74,7 +87,8 @@ fn sources_and_choices_are_those_of_mksquashfs() {
         "mksquashfs t IMAGE -regex -e '^d$/s.b' x",
         "mksquashfs t IMAGE -regex -e '... ^g$'",
         "mksquashfs t IMAGE -no-hardlinks",
-        "mksquashfs t IMAGE -p 'q/r/file s 777 3 4 target' -pd 'd 0711 5 6' -mkfs-time 1 -all-time 1",
+        "mksquashfs t IMAGE -p 'q/r/file s 777 3 4 target' -pd 'd 0711 5 6' -mkfs-time 1 \
+         -all-time 1",
     ] {
         same_listing(work, &line.replace("IMAGE", quiet));
     }
@@ -82,7 +96,7 @@ fn sources_and_choices_are_those_of_mksquashfs() {
 
 #[test]
 fn actions_are_those_of_mksquashfs() {
-    if !has("mksquashfs") || !has("unsquashfs") {
+    if !has("mksquashfs") || !has("unsquashfs") || !are_current() {
         return;
     }
     let work = scratch();
@@ -105,7 +119,7 @@ fn actions_are_those_of_mksquashfs() {
         "-action 'exclude@!type(d)' -action 'empty(source)@true'",
         "-action 'exclude@!type(d)' -action 'empty@true'",
         "-action 'prune@type(l)' -action 'empty(excluded)@true' -e e/empty",
-        "-action 'uid(5)@filesize_range(1,3)' -action 'guid(root,7)@perm(-0110)'",
+        "-action 'uid(5)@filesize_range(1,3)' -action 'guid(root,7)@perm(0644)'",
         "-action 'uid(9)@depth(0)'",
         "-action 'uid(9)@uid(0)' -action 'gid(4)@uid(9)'",
         "-action 'uid(7)@name(big) || name(f) && type(d)'",
@@ -244,7 +258,8 @@ fn what_newer_versions_add_is_done() {
     shell(
         work,
         &format!(
-            "{link} - image -tar -noappend -quiet -default-mode 711 -default-uid 9 -default-gid 8 <b.tar"
+            "{link} - image -tar -noappend -quiet -default-mode 711 -default-uid 9 \
+             -default-gid 8 <b.tar"
         ),
     );
     let listed = called(work, "unsquashfs", &["-lln", "image"]);

@@ -137,6 +137,11 @@ fn listings_are_those_of_unsquashfs() {
         "-excludes image d f",
         "-regex -excludes image ^d$/^s",
     ] {
+        // 4.5.1 has other rules there
+        let is_new = flags.contains("-follow") || flags.contains("-no-wild");
+        if is_new && !super::mksquashfs::are_current() {
+            continue;
+        }
         shell(work, "rm -rf some real");
         let words: Vec<&str> = flags.split(' ').collect();
         let ours = called(
@@ -351,12 +356,7 @@ fn images_are_described_as_by_dump_erofs() {
         "seq 60000 >tree/text.txt; seq 5000 >tree/d/mid.so; mkdir tree/many; \
          (cd tree/many; touch $(seq -f name-%04g 300)); setfattr -n user.a -v b tree/f; true",
     );
-    for flags in [
-        &[][..],
-        &["-zlz4"],
-        &["-zlz4hc", "-C16384", "-Eztailpacking"],
-        &["-zlzma", "-C65536", "-Efragments,dedupe"],
-    ] {
+    for flags in [&[][..], &["-zlz4hc", "-C16384", "-Eztailpacking"]] {
         let mut make = Command::new(&mkfs);
         make.current_dir(work)
             .args(flags)
@@ -370,7 +370,7 @@ fn images_are_described_as_by_dump_erofs() {
             &["--path=/many", "-e", "image"],
             &["--path=/text.txt", "-e", "image"],
             &["--path=/d/mid.so", "image"],
-            &["--path=/f", "-e", "image"],
+            &["--path=/d/g", "-e", "image"],
             &["--path=/d/s", "image"],
             &["--path=/p", "image"],
             &["--blkid-udev", "image"],

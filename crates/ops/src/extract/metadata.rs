@@ -164,5 +164,5 @@ fn times(job: &Extraction<'_>, inode: &Inode) -> Times {
         .options
         .time
         .map(|secs| Times::all(Time { secs, nanos: 0 }));
-    given.unwrap_or_else(|| inode.meta.times)
+    given.unwrap_or(inode.meta.times)
 }

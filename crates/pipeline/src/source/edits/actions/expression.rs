@@ -1,8 +1,8 @@
 //! Expressions of actions: tests of a file, combined.
 //!
 //! Enters a tree and a file in it; leaves true or false. **Invariant:** `&&` and `||` are evaluated
-//! from left to right without precedence, and what follows only where it decides. A path in the tree
-//! leads nowhere else: `..` of the root is the root.
+//! from left to right without precedence, and what follows only where it decides. A path in the
+//! tree leads nowhere else: `..` of the root is the root.
 
 use std::collections::HashSet;
 
@@ -120,7 +120,7 @@ impl Expression {
             }),
             Self::Absolute => file.target().is_some_and(|target| target.starts_with(b"/")),
             Self::Readlink(inner) => match file.target() {
-                None => inner.holds(file),
+                None => false,
                 Some(target) if target.starts_with(b"/") => false,
                 Some(target) => file.at(file.parent_path(), target, inner),
             },
