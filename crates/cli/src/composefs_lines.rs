@@ -91,6 +91,9 @@ fn dump(image: &Path) -> Result<Vec<u8>> {
     Ok(dump)
 }
 
+/// The fields of a line that is left out, and the name where they stand instead, once known.
+type Moved<'a> = (&'a [u8], Option<&'a [u8]>);
+
 /// Leaves out of a dump what is not below some names of the root. What a further name refers to
 /// that is left out stands at that name.
 fn filtered(dump: Vec<u8>, names: &[OsString]) -> Vec<u8> {
@@ -103,7 +106,7 @@ fn filtered(dump: Vec<u8>, names: &[OsString]) -> Vec<u8> {
         .collect();
     let mut kept = Vec::new();
     // what is left out, and where it stands instead
-    let mut others: HashMap<&[u8], (&[u8], Option<&[u8]>)> = HashMap::new();
+    let mut others: HashMap<&[u8], Moved<'_>> = HashMap::new();
     for line in dump
         .split(|&byte| byte == b'\n')
         .filter(|line| !line.is_empty())
