@@ -265,7 +265,7 @@ fn inode(text: &mut String, facts: &Facts<'_>, path: &str) {
     let letter = facts.text("type");
     let kind = TYPES.iter().find(|(one, _)| *one == letter);
     let kind = kind.map_or("unknown", |(_, name)| name);
-    let mode = u16::try_from(facts.number("mode")).unwrap_or(0);
+    let mode = u16::try_from(facts.number("mode") & 0o777).unwrap_or(0);
     let (secs, nanos) = facts.text("time").split_once('.').unwrap_or(("0", "0"));
     let time = calendar::utc_seconds(secs.parse().unwrap_or(0));
     text.push_str(&format!(

@@ -161,9 +161,10 @@ fn listings_are_those_of_unsquashfs() {
         );
         shell(work, &compared);
         let listed = called(work, "unsquashfs", &[&["-l"][..], &words].concat());
-        let real = std::fs::read_to_string(work.join("real.list")).expect("a listing");
+        let real = std::fs::read(work.join("real.list")).expect("a listing");
         // 4.5.1 leaves nothing out of listings
         if !flags.contains("-excludes") && !flags.contains("-follow") {
+            let real = String::from_utf8_lossy(&real);
             assert_eq!(String::from_utf8_lossy(&listed.stdout), real, "{flags}");
         }
         assert!(
