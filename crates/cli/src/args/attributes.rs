@@ -234,7 +234,8 @@ pub fn source_date_epoch() -> Result<Option<i64>> {
     number.map(Some).ok_or_else(invalid)
 }
 
-fn seconds(text: &str) -> Result<i64> {
+/// Parses seconds since 1970, or `now`.
+pub fn seconds(text: &str) -> Result<i64> {
     if text == "now" {
         return Ok(now());
     }

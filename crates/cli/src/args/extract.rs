@@ -6,10 +6,10 @@ use sinterfs::Result;
 use sinterfs::build::XattrFilter;
 use sinterfs::ops::{ArchiveFormat, ArchiveOrder, CONTAINER_ATTRIBUTE};
 
+use super::attributes::seconds;
 use super::input::ImageArgs;
 use super::part::PartArgs;
 use super::run::{JobsArgs, VerbosityArgs};
-use crate::moment;
 use crate::unsquashfs_paths::PathArgs;
 
 /// Unpack an image.
@@ -117,7 +117,7 @@ pub struct ExtractArgs {
     #[arg(
         long,
         value_name = "TIME",
-        value_parser = moment::parse,
+        value_parser = seconds,
         allow_hyphen_values = true,
         conflicts_with_all = ["no_times", "archive"]
     )]
