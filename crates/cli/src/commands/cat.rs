@@ -58,10 +58,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Ok(())
     };
     if args.chosen.names.is_some() {
-        let (found, missing) = args.chosen.chosen(image, &args.paths)?;
-        missing.into_iter().try_for_each(&mut failed)?;
-        for path in &found {
-            print(args, image, &names::bytes(path), &mut out).or_else(&mut failed)?;
+        // path by path: what is printed first is what was typed first
+        for typed in &args.paths {
+            let typed = std::slice::from_ref(typed);
+            let (found, missing) = args.chosen.chosen(image, typed)?;
+            missing.into_iter().try_for_each(&mut failed)?;
+            for path in &found {
+                print(args, image, &names::bytes(path), &mut out).or_else(&mut failed)?;
+            }
         }
     } else {
         for path in &args.paths {
