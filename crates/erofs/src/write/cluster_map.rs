@@ -54,7 +54,7 @@ impl ClusterMap {
         }
     }
 
-    /// Gives the map full indexes, which kernels before 5.4 need.
+    /// Returns the map with full indexes, which kernels before 5.4 need.
     pub(super) fn with_full_indexes(self, legacy: bool) -> Self {
         Self { legacy, ..self }
     }

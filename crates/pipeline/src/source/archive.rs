@@ -7,6 +7,7 @@
 //! reported and left out; a violation of the format, or a truncated archive, is an error.
 
 mod content;
+mod implied;
 pub(in crate::source) mod member_tree;
 mod unpack;
 
@@ -29,6 +30,7 @@ use content::{ArchiveFile, ContentLocation, HeaderStream};
 use member_tree::MemberTree;
 use unpack::ArchiveBytes;
 
+pub use implied::ImpliedDirectories;
 pub use unpack::START;
 
 /// Members between two reports of progress.
@@ -42,19 +44,6 @@ pub fn is_archive(start: &[u8]) -> bool {
         || cpio::read::is_cpio(start)
         || ar::is_deb(start)
         || rpm::is_rpm(start)
-}
-
-/// Attributes of directories that an archive has no member for, and of its root.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ImpliedDirectories {
-    /// Their permissions; `None` means 0755.
-    pub mode: Option<u16>,
-    /// Their owner; `None` means 0.
-    pub uid: Option<u32>,
-    /// Their group; `None` means 0.
-    pub gid: Option<u32>,
-    /// Their time in seconds since 1970; `None` means that of the first member below.
-    pub time: Option<i64>,
 }
 
 /// How an archive is read.

@@ -16,8 +16,8 @@ use sinterfs_model::{
     XattrSets, Xattrs,
 };
 
-use super::ImpliedDirectories;
 use super::content::ContentLocation;
+use super::implied::ImpliedDirectories;
 use crate::source::Exclude;
 
 /// The longest name of a file in bytes.

@@ -63,8 +63,8 @@ impl XattrFilter {
     }
 }
 
-/// Gives all files extended attributes, in the place of those of the same name; those of users only
-/// regular files and directories.
+/// Adds extended attributes to all files, in the place of those of the same name; those of users
+/// only to regular files and directories.
 pub(super) fn add(tree: &mut Tree, added: &[AddedXattr]) -> Result<()> {
     if added.is_empty() {
         return Ok(());

@@ -8,11 +8,11 @@ use std::collections::HashSet;
 use sinterfs_model::{Content, FileType, NodeId, Result, Tree, Xattrs};
 
 use super::action::{Action, Effect, Reason};
-use super::expression::File;
+use super::expression::NamedFile;
 
 impl Action {
     fn holds(&self, tree: &Tree, node: NodeId, path: &[u8]) -> bool {
-        self.when.holds(File {
+        self.when.holds(NamedFile {
             tree,
             node,
             path,
@@ -107,7 +107,7 @@ pub(in super::super) fn prune(actions: &[Action], tree: &Tree) -> HashSet<Vec<u8
     let mut names = Vec::new();
     each_name(tree, &mut |node, path| names.push((node, path.to_vec())));
     for (node, path) in names.into_iter().rev() {
-        let file = File {
+        let file = NamedFile {
             tree,
             node,
             path: &path,

@@ -73,7 +73,7 @@ pub(super) enum Bits {
 
 /// A file of a tree by one of its names.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct File<'a> {
+pub(super) struct NamedFile<'a> {
     pub(super) tree: &'a Tree,
     pub(super) node: NodeId,
     /// The path from the root, without a slash in front.
@@ -84,7 +84,7 @@ pub(super) struct File<'a> {
 
 impl Expression {
     /// Returns whether it is true of a file.
-    pub(super) fn holds(&self, file: File<'_>) -> bool {
+    pub(super) fn holds(&self, file: NamedFile<'_>) -> bool {
         match self {
             Self::Constant(value) => *value,
             Self::Not(inner) => !inner.holds(file),
@@ -143,7 +143,7 @@ impl Expression {
     }
 }
 
-impl<'a> File<'a> {
+impl<'a> NamedFile<'a> {
     fn name(&self) -> &'a [u8] {
         let name = self.path.rsplit(|&byte| byte == b'/').next();
         name.unwrap_or(self.path)
@@ -208,7 +208,7 @@ impl<'a> File<'a> {
     /// Returns whether an expression is true of what a path leads to; false if that is nothing.
     fn at(&self, from: &[u8], path: &[u8], inner: &Expression) -> bool {
         self.follow(from, path).is_some_and(|(node, path)| {
-            inner.holds(File {
+            inner.holds(NamedFile {
                 tree: self.tree,
                 node,
                 path: &path,
