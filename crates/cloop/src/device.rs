@@ -98,7 +98,12 @@ impl CloopDevice {
         };
         let may_be_short =
             self.header.version == CloopVersion::V4 && block.saturating_add(1) == self.stored.len();
-        if found == room.len() || may_be_short {
+        if may_be_short {
+            // decoders may leave anything behind what they decoded
+            room.get_mut(found..).unwrap_or_default().fill(0);
+            return Ok(());
+        }
+        if found == room.len() {
             return Ok(());
         }
         Err(Error::corrupt(format!(
