@@ -77,8 +77,12 @@ impl Directory {
     /// Opens a path of any length below this directory; the empty path is the directory itself.
     ///
     /// # Errors
-    /// What the system reports; an error, too, where a component is a symlink.
+    /// What the system reports; an error, too, where a component is a symlink or `..`.
     pub fn open_beneath(&self, path: &[u8], open: OpenFor) -> io::Result<File> {
+        if path.split(|&byte| byte == b'/').any(|name| name == b"..") {
+            let what = "the path has a component `..`";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
         system::open_beneath(&self.0, path, open)
     }
 
