@@ -423,6 +423,7 @@ mod tests {
             let options = WriteOptions {
                 kernel: kernel.parse().unwrap(),
                 compression: compression.parse().unwrap(),
+                block_size: 4096,
                 extended: extended.parse().unwrap(),
                 ..WriteOptions::default()
             };
