@@ -79,7 +79,11 @@ pub(crate) fn open_trusted(trusted: &TrustedSource) -> Result<Image> {
     let handle = format.open(Arc::clone(source), options)?;
     let comment = trusted.comment.clone();
     let disk = trusted.disk.clone();
-    let carrier = carrier(&**source)?;
+    // no digest covers what is before an image, so it is not believed where one is required
+    let carrier = match trusted.root() {
+        Some(_) => None,
+        None => carrier(&**source)?,
+    };
     Ok(Image::new(
         format.name(),
         handle,
