@@ -26,7 +26,7 @@ Examples:
   sinter cache warm --rate 10M https://host/image.dwarfs
       Leave others something of the line.
   sinter cache warm --prefetch list https://host/image.dwarfs
-      Fetch what a start needs that was recorded by `sinter mount --record list`.")]
+      Fetch what a start reads: the list is of `sinter mount --record`.")]
 pub struct Args {
     #[command(subcommand)]
     verb: Verb,
