@@ -165,13 +165,13 @@ pub fn for_image(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<&'st
     }
 }
 
-/// Returns the name of the format that knows the first bytes.
+/// Returns the name of the format that knows the first bytes, or those at the options' offset.
 pub(crate) fn format_of(
     source: &Arc<dyn ReadAt>,
     options: &OpenOptions,
 ) -> Result<Option<&'static str>> {
     let here = OpenOptions {
-        offset: Some(0),
+        offset: Some(options.offset.unwrap_or(0)),
         ..options.clone()
     };
     for &format in FORMATS {
