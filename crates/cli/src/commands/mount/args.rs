@@ -89,7 +89,7 @@ pub struct Args {
     pub(super) operands: Vec<PathBuf>,
 
     /// Mount all images of a list, with one server and one cache: IMAGE is a file with lines of
-    /// IMAGE DIR [OPTIONS], or `-` for standard input.
+    /// `IMAGE DIR [OPTIONS]`, or `-` for standard input.
     #[arg(short, long, conflicts_with_all = ["operands", "overlay"])]
     pub(super) all: bool,
 
