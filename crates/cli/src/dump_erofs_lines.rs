@@ -13,6 +13,7 @@ use sinterfs::platform::names;
 use sinterfs::{Error, FileType, Image, Result};
 
 use crate::calendar;
+use crate::facts::Facts;
 use crate::rows::permissions;
 
 /// What is printed.
@@ -53,44 +54,8 @@ const TYPES: [(&str, &str); 7] = [
     ("l", "symlink file"),
 ];
 
-/// Facts by name.
-struct Facts<'a>(&'a InfoRows);
-
-impl Facts<'_> {
-    fn get(&self, name: &str) -> Option<&InfoValue> {
-        let found = self.0.iter().find(|(row, _)| row == name);
-        found.map(|(_, value)| value)
-    }
-
-    fn number(&self, name: &str) -> u64 {
-        match self.get(name) {
-            Some(InfoValue::Number(number)) => *number,
-            _ => 0,
-        }
-    }
-
-    fn text(&self, name: &str) -> &str {
-        match self.get(name) {
-            Some(InfoValue::Text(text)) => text,
-            _ => "",
-        }
-    }
-
-    fn map(&self, name: &str) -> Facts<'_> {
-        static NONE: InfoRows = Vec::new();
-        match self.get(name) {
-            Some(InfoValue::Map(rows)) => Facts(rows),
-            _ => Facts(&NONE),
-        }
-    }
-
-    fn list(&self, name: &str) -> &[InfoValue] {
-        match self.get(name) {
-            Some(InfoValue::List(list)) => list,
-            _ => &[],
-        }
-    }
-}
+/// No facts.
+static NONE: InfoRows = Vec::new();
 
 /// Returns the lines about an image; `None` if it is not EROFS. The inode is that of a path, or of
 /// a number.
@@ -110,13 +75,12 @@ pub fn lines(
     if is_asked(DumpErofs::Superblock) {
         superblock(
             &mut text,
-            &Facts(&details),
-            &Facts(&of_root).map("superblock"),
+            Facts(&details),
+            Facts(&of_root).map("superblock").unwrap_or(Facts(&NONE)),
         );
     }
     if is_asked(DumpErofs::Udev) {
-        let uuid = Facts(&details);
-        let uuid = uuid.text("uuid");
+        let uuid = Facts(&details).text("uuid");
         text += &format!(
             "ID_FS_UUID={uuid}\nID_FS_UUID_ENC={uuid}\nID_FS_TYPE=erofs\nID_FS_USAGE=filesystem\n"
         );
@@ -137,12 +101,12 @@ pub fn lines(
         };
         let rows = image.inode_info(ino)?.unwrap_or_default();
         let facts = Facts(&rows);
-        inode(&mut text, &facts, &shown);
+        inode(&mut text, facts, &shown);
         if is_asked(DumpErofs::Entries) {
-            entries(&mut text, &facts);
+            entries(&mut text, facts);
         }
         if is_asked(DumpErofs::Extents) {
-            extents(&mut text, &facts, &shown);
+            extents(&mut text, facts, &shown);
         }
     }
     Ok(Some(text))
@@ -172,16 +136,12 @@ fn path_of(image: &Image, ino: Ino) -> Result<String> {
     found.ok_or_else(|| Error::not_found(format!("no directory has an entry of inode {}", ino.0)))
 }
 
-fn superblock(text: &mut String, facts: &Facts<'_>, fields: &Facts<'_>) {
+fn superblock(text: &mut String, facts: Facts<'_>, fields: Facts<'_>) {
     let features = |name: &str| {
         let mut names = String::new();
-        for feature in fields.list(name) {
-            if let InfoValue::Text(feature) = feature {
-                for name in feature.split(',') {
-                    names += name.strip_prefix('0').map_or(name, |_| "lz4_0padding");
-                    names.push(' ');
-                }
-            }
+        for name in fields.texts(name).iter().flat_map(|text| text.split(',')) {
+            names += name.strip_prefix('0').map_or(name, |_| "lz4_0padding");
+            names.push(' ');
         }
         names
     };
@@ -198,13 +158,8 @@ fn superblock(text: &mut String, facts: &Facts<'_>, fields: &Facts<'_>) {
     let start = fields.number("attribute block");
     row("shared xattr metadata start block", &start.to_string());
     row("root nid", &fields.number("root").to_string());
-    let algorithms = facts.list("algorithms").iter().filter_map(|one| match one {
-        InfoValue::Text(name) => Some(name.as_str()),
-        _ => None,
-    });
     if required.contains("compr_cfgs") {
-        let algorithms: Vec<&str> = algorithms.collect();
-        row("compr_algs", &algorithms.join(" "));
+        row("compr_algs", &facts.texts("algorithms").join(" "));
     } else {
         let distance = if required.contains("lz4_0padding") {
             fields.number("lz4 distance")
@@ -260,7 +215,7 @@ fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-fn inode(text: &mut String, facts: &Facts<'_>, path: &str) {
+fn inode(text: &mut String, facts: Facts<'_>, path: &str) {
     let (size, stored) = (facts.number("size"), facts.number("stored bytes"));
     let letter = facts.text("type");
     let kind = TYPES.iter().find(|(one, _)| *one == letter);
@@ -284,7 +239,7 @@ fn inode(text: &mut String, facts: &Facts<'_>, path: &str) {
     ));
 }
 
-fn entries(text: &mut String, facts: &Facts<'_>) {
+fn entries(text: &mut String, facts: Facts<'_>) {
     text.push_str("\n       NID TYPE  FILENAME\n");
     for entry in facts.list("entries") {
         if let InfoValue::Map(entry) = entry {
@@ -295,7 +250,7 @@ fn entries(text: &mut String, facts: &Facts<'_>) {
     }
 }
 
-fn extents(text: &mut String, facts: &Facts<'_>, path: &str) {
+fn extents(text: &mut String, facts: Facts<'_>, path: &str) {
     text.push_str("\n Ext:   logical offset   |  length :     physical offset    |  length\n");
     let all = facts.list("extents");
     for (number, extent) in all.iter().enumerate() {
@@ -327,7 +282,7 @@ struct FileCounts {
 }
 
 impl FileCounts {
-    fn add(&mut self, kind: FileType, facts: &Facts<'_>, path: &[u8]) {
+    fn add(&mut self, kind: FileType, facts: Facts<'_>, path: &[u8]) {
         let index = TYPES
             .iter()
             .position(|(letter, _)| *letter == kind.letter().to_string());
@@ -372,13 +327,13 @@ fn statistics(text: &mut String, image: &Image) -> Result<()> {
     let root = raw.info().root;
     let mut counts = FileCounts::default();
     let of = |ino: Ino| Ok::<_, Error>(image.inode_info(ino)?.unwrap_or_default());
-    counts.add(FileType::Directory, &Facts(&of(root)?), b"");
+    counts.add(FileType::Directory, Facts(&of(root)?), b"");
     let options = ListOptions {
         recursive: true,
         itself: false,
     };
     list(raw, root, b"", options, &mut |row| {
-        counts.add(row.kind, &Facts(&of(row.ino)?), &row.path);
+        counts.add(row.kind, Facts(&of(row.ino)?), &row.path);
         Ok(WalkStep::On)
     })?;
     let all: u64 = counts.of_type.iter().sum();

@@ -10,6 +10,7 @@ mod compat;
 mod composefs_lines;
 mod dump_erofs_lines;
 mod exit;
+mod facts;
 mod flags;
 mod help;
 mod hidden_words;

@@ -7,9 +7,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use sinterfs::image::{InfoRows, InfoValue};
+use sinterfs::image::InfoRows;
 
 use crate::calendar;
+use crate::facts::Facts;
 
 /// The filters of xz, by bit.
 const FILTERS: [&str; 8] = [
@@ -34,46 +35,6 @@ const ALGORITHMS: [&str; 5] = [
     "lzo1x_999",
 ];
 
-/// What is known of an image.
-struct Facts<'a>(&'a InfoRows);
-
-impl Facts<'_> {
-    fn get(&self, name: &str) -> Option<&InfoValue> {
-        let found = self.0.iter().find(|(row, _)| row == name);
-        found.map(|(_, value)| value)
-    }
-
-    fn number(&self, name: &str) -> u64 {
-        match self.get(name) {
-            Some(InfoValue::Number(number)) => *number,
-            _ => 0,
-        }
-    }
-
-    fn text(&self, name: &str) -> &str {
-        match self.get(name) {
-            Some(InfoValue::Text(text)) => text,
-            _ => "",
-        }
-    }
-
-    /// Returns whether a list has an entry.
-    fn lists(&self, name: &str, entry: &str) -> bool {
-        let Some(InfoValue::List(list)) = self.get(name) else {
-            return false;
-        };
-        let is_entry = |item: &InfoValue| matches!(item, InfoValue::Text(text) if text == entry);
-        list.iter().any(is_entry)
-    }
-
-    fn options(&self) -> Option<Facts<'_>> {
-        match self.get("compressor options") {
-            Some(InfoValue::Map(rows)) => Some(Facts(rows)),
-            _ => None,
-        }
-    }
-}
-
 /// What is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum UnsquashfsFacts {
@@ -94,7 +55,7 @@ pub fn lines(asked: UnsquashfsFacts, image: &Path, rows: &InfoRows) -> Option<St
         return None;
     }
     let size = facts.number("image bytes");
-    let exportable = matches!(facts.get("export table"), Some(InfoValue::Flag(true)));
+    let exportable = facts.flag("export table");
     let not = |is: bool| if is { "" } else { "not " };
     let mut text = format!(
         "Found a valid SQUASHFS 4:{version} superblock on {}.\nCreation or last append time {}\n\
@@ -105,20 +66,21 @@ pub fn lines(asked: UnsquashfsFacts, image: &Path, rows: &InfoRows) -> Option<St
         hundredths(size, 20),
         facts.text("compression"),
     );
-    if let Some(options) = facts.options() {
-        text += &compressor(facts.text("compression"), &options);
+    if let Some(options) = facts.map("compressor options") {
+        text += &compressor(facts.text("compression"), options);
     }
     // writing to a string cannot fail
     let _ = writeln!(text, "Block size {}", facts.number("block size"));
     let _ = writeln!(text, "Filesystem is {}exportable via NFS", not(exportable));
+    let plain = facts.texts("not compressed");
     let stored = |part: &str| {
-        if facts.lists("not compressed", part) {
+        if plain.contains(&part) {
             "uncompressed"
         } else {
             "compressed"
         }
     };
-    let ids = if facts.lists("not compressed", "inodes") {
+    let ids = if plain.contains(&"inodes") {
         "uncompressed"
     } else {
         stored("ids")
@@ -128,7 +90,8 @@ pub fn lines(asked: UnsquashfsFacts, image: &Path, rows: &InfoRows) -> Option<St
         stored("inodes"),
         stored("data"),
     );
-    let flag = |name: &str| facts.lists("flags", name);
+    let flags = facts.texts("flags");
+    let flag = |name: &str| flags.contains(&name);
     if flag("no fragments") {
         text += "Fragments are not stored\n";
     } else {
@@ -157,14 +120,20 @@ pub fn lines(asked: UnsquashfsFacts, image: &Path, rows: &InfoRows) -> Option<St
     Some(text)
 }
 
+/// Returns the names of the filters of xz that are set.
+pub fn filters(bits: u64) -> Vec<&'static str> {
+    named(&FILTERS, bits)
+}
+
+fn named(names: &[&'static str], bits: u64) -> Vec<&'static str> {
+    let names = names.iter().enumerate();
+    let set = names.filter(|(bit, _)| bits >> bit & 1 != 0);
+    set.map(|(_, name)| *name).collect()
+}
+
 /// Returns the lines about the options of the codec.
-fn compressor(codec: &str, options: &Facts<'_>) -> String {
+fn compressor(codec: &str, options: Facts<'_>) -> String {
     let number = |name| options.number(name);
-    let named = |names: &[&str], bits: u64| {
-        let names = names.iter().enumerate();
-        let set = names.filter(|(bit, _)| bits >> bit & 1 != 0);
-        set.map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
-    };
     match codec {
         "gzip" => format!(
             "\tcompression-level {}\n\twindow-size {}\n\tStrategies selected: {}\n",
@@ -172,14 +141,14 @@ fn compressor(codec: &str, options: &Facts<'_>) -> String {
             number("window log"),
             match number("strategies") {
                 0 => "default".to_owned(),
-                bits => named(&STRATEGIES, bits),
+                bits => named(&STRATEGIES, bits).join(", "),
             }
         ),
         "xz" => {
             let mut text = format!("\tDictionary size {}\n", number("dictionary"));
             text += &match number("filters") {
                 0 => "\tNo filters specified\n".to_owned(),
-                bits => format!("\tFilters selected: {}\n", named(&FILTERS, bits)),
+                bits => format!("\tFilters selected: {}\n", filters(bits).join(", ")),
             };
             text
         }

@@ -9,13 +9,15 @@ use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use sinterfs::image::{InfoRows, InfoValue};
+use sinterfs::image::InfoRows;
 use sinterfs::model::Cursor;
 use sinterfs::platform::{Directory, names, process};
-use sinterfs::{Error, OpenOptions, Result};
+use sinterfs::{Error, Kind, OpenOptions, Result};
 
 use super::parsed::{Parsed, with_value};
 use super::values;
+use crate::facts::Facts;
+use crate::unsquashfs_superblock;
 
 /// An image that is appended to.
 pub(super) struct FormerImage {
@@ -47,9 +49,12 @@ impl FormerImage {
                         replaces it";
             Error::invalid(what).path(path)
         };
-        let opened = sinterfs::open_with(path, &options).map_err(|_| not_squashfs())?;
+        let opened = sinterfs::open_with(path, &options).map_err(|error| match error.kind() {
+            Kind::Unsupported => not_squashfs(),
+            _ => error,
+        })?;
         let facts = opened.info()?;
-        if text(&facts, "format") != "SquashFS" {
+        if Facts(&facts).text("format") != "SquashFS" {
             return Err(not_squashfs());
         }
         let at = parsed.values("-root-becomes").last().map(OsStr::to_owned);
@@ -84,15 +89,15 @@ impl FormerImage {
         place.push(&self.path);
         words.push(with_value("--at", &place));
         words.push(with_value("--compression", self.compression().as_ref()));
-        let block_size = number(&self.facts, "block size");
+        let facts = Facts(&self.facts);
+        let block_size = facts.number("block size");
         words.push(with_value("--block-size", block_size.to_string().as_ref()));
-        let plain = list(&self.facts, "not compressed");
+        let plain = facts.texts("not compressed");
         if !plain.is_empty() {
             words.push(with_value("--no-compress", plain.join(",").as_ref()));
         }
-        let exportable = flag(&self.facts, "export table");
-        words.extend((!exportable).then(|| "--no-exports".into()));
-        let flags = list(&self.facts, "flags");
+        words.extend((!facts.flag("export table")).then(|| "--no-exports".into()));
+        let flags = facts.texts("flags");
         for (name, option) in [
             ("no fragments", "--no-fragments"),
             ("always fragments", "--tailends"),
@@ -105,20 +110,30 @@ impl FormerImage {
 
     /// Returns the codec with its options.
     fn compression(&self) -> String {
-        let codec = text(&self.facts, "compression");
-        let Some(InfoValue::Map(options)) = get(&self.facts, "compressor options") else {
+        let facts = Facts(&self.facts);
+        let codec = facts.text("compression");
+        let Some(options) = facts.map("compressor options") else {
             return match codec {
                 "gzip" => "gzip:level=9".to_owned(),
                 "zstd" => "zstd:level=15".to_owned(),
                 codec => codec.to_owned(),
             };
         };
-        let level = number(options, "level");
+        let level = options.number("level");
         match codec {
             "gzip" | "zstd" if level > 0 => format!("{codec}:level={level}"),
-            "lz4" if number(options, "flags") & 1 != 0 => "lz4hc:level=12".to_owned(),
-            "xz" if number(options, "dictionary") > 0 => {
-                format!("xz:dict={}", number(options, "dictionary"))
+            "lz4" if options.number("flags") & 1 != 0 => "lz4hc:level=12".to_owned(),
+            "xz" => {
+                let mut text = "xz".to_owned();
+                let dict = options.number("dictionary");
+                if dict > 0 {
+                    text += &format!(":dict={dict}");
+                }
+                let filters = unsquashfs_superblock::filters(options.number("filters"));
+                if !filters.is_empty() {
+                    text += &format!(":bcj={}", filters.join(","));
+                }
+                text
             }
             codec => codec.to_owned(),
         }
@@ -195,38 +210,4 @@ fn refuse_changes(parsed: &Parsed) -> Result<()> {
              combine both by `sinter merge`, or replace the image by -noappend"
         ))),
     }
-}
-
-fn get<'a>(rows: &'a InfoRows, name: &str) -> Option<&'a InfoValue> {
-    let found = rows.iter().find(|(row, _)| row == name);
-    found.map(|(_, value)| value)
-}
-
-fn text<'a>(rows: &'a InfoRows, name: &str) -> &'a str {
-    match get(rows, name) {
-        Some(InfoValue::Text(text)) => text,
-        _ => "",
-    }
-}
-
-fn number(rows: &InfoRows, name: &str) -> u64 {
-    match get(rows, name) {
-        Some(InfoValue::Number(number)) => *number,
-        _ => 0,
-    }
-}
-
-fn flag(rows: &InfoRows, name: &str) -> bool {
-    matches!(get(rows, name), Some(InfoValue::Flag(true)))
-}
-
-fn list<'a>(rows: &'a InfoRows, name: &str) -> Vec<&'a str> {
-    let Some(InfoValue::List(list)) = get(rows, name) else {
-        return Vec::new();
-    };
-    let texts = list.iter().map(|item| match item {
-        InfoValue::Text(text) => text.as_str(),
-        _ => "",
-    });
-    texts.filter(|text| !text.is_empty()).collect()
 }
