@@ -1,13 +1,13 @@
 //! An opened image as its format shows it: what the registry's rows implement for reading.
 
 use std::io::Write;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use sinterfs_block::Bytes;
 use sinterfs_block::cache::BlockCache;
 use sinterfs_block::digest::Digests;
-use sinterfs_model::{Error, Image, Ino, Loss, Result};
+use sinterfs_model::{Error, ExtentSource, Image, Ino, Loss, Result};
 use sinterfs_ops::StoredBlock;
 
 use crate::info::InfoRows;
@@ -26,6 +26,11 @@ pub(crate) enum Bid {
 }
 
 impl Bid {
+    /// Returns the bid of a format whose images begin where they are looked for.
+    pub fn if_certain(is_image: bool) -> Self {
+        if is_image { Self::Certain } else { Self::No }
+    }
+
     /// Returns whether this bid is better: of two images behind something else, the one that
     /// starts first can hold the other, not the reverse.
     pub fn beats(self, other: Self) -> bool {
@@ -126,4 +131,26 @@ pub trait Handle: Send + Sync {
     fn reuse(&self) -> Option<&dyn Reuse> {
         None
     }
+}
+
+/// Shows the blocks of a file of a format that compresses nothing and knows blocks by files only.
+pub(crate) fn uncompressed_blocks(
+    image: &dyn Image,
+    of: Option<Ino>,
+    visit: &mut dyn FnMut(StoredBlock<'_>),
+) -> Result<()> {
+    let Some(file) = of else {
+        return Ok(());
+    };
+    image.extents(file, 0, &mut |extent| {
+        if let ExtentSource::Block { block, .. } = extent.source {
+            visit(StoredBlock {
+                block,
+                stored: extent.len,
+                codec: "none",
+                category: "",
+            });
+        }
+        ControlFlow::Continue(())
+    })
 }

@@ -49,7 +49,7 @@ impl Format for ErofsFormat {
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
         let offset = options.offset.unwrap_or(0);
         let is_image = sinterfs_erofs::read::is_image(&**source, offset)?;
-        Ok(if is_image { Bid::Certain } else { Bid::No })
+        Ok(Bid::if_certain(is_image))
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {

@@ -1,18 +1,17 @@
 //! The row of FAT: our options to its own.
 
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
 
 use sinterfs_fat::read::{Fat, OpenOptions as FatOptions, is_image};
-use sinterfs_model::{Error, ExtentSource, Image, Ino, Observer, Result};
+use sinterfs_model::{Error, Image, Ino, Observer, Result};
 use sinterfs_ops::StoredBlock;
 
 use crate::format::Format;
-use crate::handle::{Bid, Handle};
+use crate::handle::{Bid, Handle, uncompressed_blocks};
 use crate::info::{InfoRows, InfoValue};
 use crate::open_options::OpenOptions;
 use crate::verify::report::{CheckOptions, CheckReport};
@@ -32,7 +31,7 @@ impl Format for FatFormat {
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
         let is_image = is_image(&**source, options.offset.unwrap_or(0))?;
-        Ok(if is_image { Bid::Certain } else { Bid::No })
+        Ok(Bid::if_certain(is_image))
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
@@ -117,19 +116,6 @@ impl Handle for Opened {
     }
 
     fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()> {
-        let Some(file) = of else {
-            return Ok(());
-        };
-        self.image.extents(file, 0, &mut |extent| {
-            if let ExtentSource::Block { block, .. } = extent.source {
-                visit(StoredBlock {
-                    block,
-                    stored: extent.len,
-                    codec: "none",
-                    category: "",
-                });
-            }
-            ControlFlow::Continue(())
-        })
+        uncompressed_blocks(&*self.image, of, visit)
     }
 }

@@ -38,7 +38,7 @@ impl Format for Iso9660Format {
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
         let is_image = is_image(&**source, options.offset.unwrap_or(0))?;
-        Ok(if is_image { Bid::Certain } else { Bid::No })
+        Ok(Bid::if_certain(is_image))
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
