@@ -168,18 +168,22 @@ fn images_are_appended_to_as_by_mksquashfs() {
         "umask 022; mkdir -p a/d b/d b/n; echo 1 >a/f; echo 2 >a/d/x; echo 3 >b/f; echo 4 >b/d/y; \
          ln b/f b/n/hard; chmod 700 a; chmod 711 b; find a b -exec touch -d 2020-01-02 {} +",
     );
-    let first =
-        "mksquashfs a IMAGE -quiet -no-progress -noappend -comp zstd -b 64K -noI >/dev/null";
-    for line in [
-        "mksquashfs b IMAGE",
-        "mksquashfs b IMAGE -keep-as-directory",
-        "mksquashfs b a/f IMAGE",
-        "mksquashfs b IMAGE -root-becomes old",
-        "mksquashfs b a IMAGE -root-becomes old",
-        "mksquashfs b/f IMAGE -root-becomes old",
-        "mksquashfs b IMAGE -root-becomes f",
-        "mksquashfs b b IMAGE",
+    let (zstd, xz) = (
+        "-comp zstd -b 64K -noI",
+        "-comp xz -b 64K -Xbcj x86,sparc -Xdict-size 32K",
+    );
+    for (codec, line) in [
+        (zstd, "mksquashfs b IMAGE"),
+        (zstd, "mksquashfs b IMAGE -keep-as-directory"),
+        (zstd, "mksquashfs b a/f IMAGE"),
+        (zstd, "mksquashfs b IMAGE -root-becomes old"),
+        (zstd, "mksquashfs b a IMAGE -root-becomes old"),
+        (zstd, "mksquashfs b/f IMAGE -root-becomes old"),
+        (zstd, "mksquashfs b IMAGE -root-becomes f"),
+        (xz, "mksquashfs b b IMAGE"),
+        (zstd, "mksquashfs b b IMAGE"),
     ] {
+        let first = format!("mksquashfs a IMAGE -quiet -no-progress -noappend {codec} >/dev/null");
         let line = format!("{first} && {line} -quiet -no-progress -no-recovery >/dev/null 2>&1");
         same_listing(work, &line);
         let facts = |image: &str| {
@@ -188,7 +192,14 @@ fn images_are_appended_to_as_by_mksquashfs() {
                 .args(["-s", image])
                 .output();
             let text = String::from_utf8_lossy(&output.expect("unsquashfs").stdout).into_owned();
-            let told = ["Compression", "Block size", "Inodes are", "Data is"];
+            let told = [
+                "Compression",
+                "\tDictionary size",
+                "\tFilters selected",
+                "Block size",
+                "Inodes are",
+                "Data is",
+            ];
             let rows = text
                 .lines()
                 .filter(|row| told.iter().any(|one| row.starts_with(one)));
