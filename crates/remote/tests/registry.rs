@@ -80,12 +80,12 @@ fn an_image_is_opened_in_two_waves_and_from_the_cache_in_none() {
     // requests of one wave are sent before the first of them is answered, on a busy machine, too
     scene.server.delay(Duration::from_millis(300));
     let remote = scene.open().unwrap();
-    scene.server.delay(Duration::from_millis(2));
     let len = remote.len();
     assert!(remote.read(0, 1000).unwrap()[..] == scene.content[..1000]);
     assert!(remote.read(len - 9, 9).unwrap()[..] == scene.content[scene.content.len() - 9..]);
     let sent = scene.server.take();
     assert_eq!((sent.len(), waves(&sent)), (3, 2), "{sent:?}");
+    scene.server.delay(Duration::from_millis(2));
     let dir = tempfile::tempdir().unwrap();
     let cached = RemoteOptions {
         cache: Some(CacheOptions {
