@@ -157,17 +157,28 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|byte| *byte == b'\n')
 }
 
+/// Columns of a line after which no further tab is looked for: no window is as wide.
+const COLUMNS: usize = 4096;
+
 /// Shows a line, with tabs as blanks and other control characters replaced.
 fn shown_line(line: &[u8]) -> String {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let parts = line.split(|byte| *byte == b'\t');
     let mut shown = String::new();
+    let mut column = 0;
     for (index, part) in parts.enumerate() {
         if index > 0 {
-            let column = shown.chars().count();
-            shown.extend(std::iter::repeat_n(' ', 8 - column % 8));
+            let blanks = 8 - column % 8;
+            shown.extend(std::iter::repeat_n(' ', blanks));
+            column += blanks;
         }
-        shown.push_str(&text::one_line(&String::from_utf8_lossy(part)));
+        let part = String::from_utf8_lossy(part);
+        let part = text::one_line(&part);
+        column += part.chars().count();
+        shown.push_str(&part);
+        if column > COLUMNS {
+            break;
+        }
     }
     shown
 }

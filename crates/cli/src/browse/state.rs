@@ -74,6 +74,10 @@ pub struct Browser {
     measured: BTreeSet<Vec<u8>>,
     pub view: View,
     pub message: String,
+    /// Extractions that have not ended.
+    extractions: usize,
+    /// Whether the last key asked to end although something is being extracted.
+    asked_to_end: bool,
 }
 
 impl Browser {
@@ -109,6 +113,8 @@ impl Browser {
             measured: BTreeSet::new(),
             view: View::List,
             message: String::new(),
+            extractions: 0,
+            asked_to_end: false,
         };
         browser.arrange(None);
         Ok(browser)
@@ -187,6 +193,17 @@ impl Browser {
         self.arrange(under.as_deref());
     }
 
+    /// Takes what became of an extraction.
+    pub fn extracted(&mut self, message: String) {
+        self.extractions = self.extractions.saturating_sub(1);
+        self.message = message;
+    }
+
+    /// Returns whether something is being extracted.
+    pub fn is_extracting(&self) -> bool {
+        self.extractions > 0
+    }
+
     /// Takes what was read of a file.
     pub fn read(&mut self, ino: Ino, offset: u64, bytes: std::result::Result<Vec<u8>, String>) {
         if let View::File(preview, of) = &mut self.view
@@ -204,9 +221,15 @@ impl Browser {
         if key == Key::Ctrl('z') {
             return Some(BrowserJob::Suspend);
         }
+        let asked_to_end = std::mem::take(&mut self.asked_to_end);
         match std::mem::replace(&mut self.view, View::List) {
             View::List => {
                 self.message.clear();
+                if key == Key::Char('q') && self.is_extracting() && !asked_to_end {
+                    self.asked_to_end = true;
+                    self.message = "still extracting; q again stops that and ends".to_owned();
+                    return None;
+                }
                 self.press_in_list(key)
             }
             View::Search => self.press_in_search(key),
@@ -265,7 +288,9 @@ impl Browser {
             Key::Enter if dir.is_empty() => return None,
             Key::Enter => {
                 let paths = self.chosen();
-                self.message = format!("extracting {} to {dir} ...", number(paths.len()));
+                let entries = text::count(paths.len() as u64, "entry");
+                self.message = format!("extracting {entries} to {dir} ...");
+                self.extractions += 1;
                 let dir = dir.into();
                 return Some(BrowserJob::Extract { paths, dir });
             }
@@ -381,7 +406,10 @@ impl Browser {
             .rsplit(|byte| *byte == b'/')
             .next()
             .map(<[u8]>::to_vec);
-        self.list(name.as_deref());
+        if !self.list(name.as_deref()) {
+            let above = std::mem::replace(&mut self.here, from);
+            self.above.push(above);
+        }
         self.measure()
     }
 
@@ -435,14 +463,7 @@ impl Browser {
 
     /// Returns what is going to be extracted, in words.
     pub fn to_extract(&self) -> String {
-        number(self.chosen().len())
-    }
-}
-
-fn number(count: usize) -> String {
-    match count {
-        1 => "1 entry".to_owned(),
-        _ => format!("{count} entries"),
+        text::count(self.chosen().len() as u64, "entry")
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! In: an opened image. Out: nothing but what the user extracts. **Invariant:** the terminal is as
 //! it was when this returns, when a thread panics (before its message), and after SIGTERM, SIGHUP
-//! and SIGINT, which end the program.
+//! and SIGINT, which end the program; an extraction that the end of the program stops is an error.
 
 use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
@@ -59,6 +59,11 @@ pub fn browse(image: &Image, name: &Path, way: &[(Vec<u8>, Ino)]) -> Result<()> 
     };
     let ended = running.run(&is_over);
     drop(restore);
+    running.workers.end();
+    if running.browser.is_extracting() {
+        let what = "an extraction was stopped; what was complete is kept";
+        return ended.and(Err(Error::new(Kind::Cancelled, what)));
+    }
     ended
 }
 
@@ -148,9 +153,8 @@ impl Running {
             match self.results.try_recv() {
                 Ok(Done::Measured { sizes, all }) => self.browser.sized(sizes, all),
                 Ok(Done::Read { ino, offset, bytes }) => self.browser.read(ino, offset, bytes),
-                Ok(Done::Failed(message) | Done::Extracted(message)) => {
-                    self.browser.message = message;
-                }
+                Ok(Done::Failed(message)) => self.browser.message = message,
+                Ok(Done::Extracted(message)) => self.browser.extracted(message),
                 Err(TryRecvError::Empty) => return Ok(is_new),
                 Err(TryRecvError::Disconnected) => {
                     return Err(Error::new(

@@ -206,6 +206,14 @@ fn marked_entries_are_extracted() {
     let paths = vec![b"big".to_vec(), b"docs/bad \x1b[31m".to_vec()];
     let dir = "./out".into();
     assert_eq!(job, Some(BrowserJob::Extract { paths, dir }));
+    // it is not stopped by one key
+    assert_eq!(press(&mut browser, "q"), None);
+    assert!(browser.message.starts_with("still extracting"));
+    assert_eq!(press(&mut browser, "q"), Some(BrowserJob::Quit));
+    assert!(browser.is_extracting());
+    browser.extracted("out: 2 files".to_owned());
+    assert!(!browser.is_extracting());
+    assert_eq!(press(&mut browser, "q"), Some(BrowserJob::Quit));
     press(&mut browser, "u");
     assert_eq!(browser.marks(), 0);
     // without marks, what is under the cursor

@@ -1,17 +1,21 @@
 //! What takes time: measuring, reading, extracting, in threads of their own.
 //!
 //! In: jobs. Out: results, through one channel. **Invariant:** each kind of work has one thread, so
-//! jobs of a kind are done in their order, and a long one delays no others.
+//! jobs of a kind are done in their order, and a long one delays no others; an extraction is never
+//! cut off by the end of the program ([`Workers::end`] waits for it).
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
 
-use sinterfs::model::Ino;
+use sinterfs::model::{Ino, Stage, Tally};
 use sinterfs::ops::{DuOptions, ExtractOptions, ExtractReport, extract};
-use sinterfs::{Error, Image, Quiet, Result};
+use sinterfs::{Error, Image, Observer, Result};
 
 use super::entries::{KnownSizes, Sizes};
 use super::state::BrowserJob;
@@ -36,38 +40,84 @@ pub enum Done {
     Extracted(String),
 }
 
+/// Stops an extraction on request.
+#[derive(Clone, Default)]
+struct StopRequest(Arc<AtomicBool>);
+
+impl Observer for StopRequest {
+    fn expect(&self, _: Stage, _: Tally) {}
+    fn advance(&self, _: Stage, _: Tally) {}
+    // what is left out is counted in the report
+    fn warn(&self, _: &Error) {}
+    fn cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// The threads, which end when this is dropped and their jobs are done.
 pub struct Workers {
     measure: Sender<BrowserJob>,
     read: Sender<BrowserJob>,
     extract: Sender<BrowserJob>,
+    extraction: JoinHandle<()>,
+    stop: StopRequest,
+}
+
+/// What each thread has.
+#[derive(Clone)]
+struct Worker {
+    image: Image,
+    done: Sender<Done>,
+    stop: StopRequest,
+}
+
+impl Worker {
+    fn start(&self, name: &str) -> Result<(Sender<BrowserJob>, JoinHandle<()>)> {
+        let (jobs, received) = channel();
+        let worker = self.clone();
+        let work = move || {
+            for job in received {
+                let result = run(&worker.image, job, &worker.stop);
+                // nobody waits for results any more
+                if worker.done.send(result).is_err() || worker.stop.cancelled() {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name(name.into()).spawn(work);
+        let thread = thread.map_err(|error| Error::io("cannot start a thread", error))?;
+        Ok((jobs, thread))
+    }
 }
 
 impl Workers {
     /// Starts the threads.
     pub fn start(image: &Image) -> Result<(Self, Receiver<Done>)> {
         let (done, results) = channel();
-        let start = |name: &str| -> Result<Sender<BrowserJob>> {
-            let (jobs, received) = channel();
-            let (image, done) = (image.clone(), done.clone());
-            let work = move || {
-                for job in received {
-                    // nobody waits for results any more
-                    if done.send(run(&image, job)).is_err() {
-                        return;
-                    }
-                }
-            };
-            let thread = std::thread::Builder::new().name(name.into()).spawn(work);
-            thread.map_err(|error| Error::io("cannot start a thread", error))?;
-            Ok(jobs)
+        let worker = Worker {
+            image: image.clone(),
+            done,
+            stop: StopRequest::default(),
         };
+        let (measure, _) = worker.start("measure")?;
+        let (read, _) = worker.start("read")?;
+        let (extract, extraction) = worker.start("extract")?;
         let workers = Self {
-            measure: start("measure")?,
-            read: start("read")?,
-            extract: start("extract")?,
+            measure,
+            read,
+            extract,
+            extraction,
+            stop: worker.stop,
         };
         Ok((workers, results))
+    }
+
+    /// Stops what is being extracted, and waits until no half-written file is left of it.
+    pub fn end(self) {
+        self.stop.0.store(true, Ordering::Relaxed);
+        drop(self.extract);
+        // a panic of that thread was printed
+        let _ = self.extraction.join();
     }
 
     /// Hands over a job; fails if its thread has ended.
@@ -83,7 +133,7 @@ impl Workers {
     }
 }
 
-fn run(image: &Image, job: BrowserJob) -> Done {
+fn run(image: &Image, job: BrowserJob, stop: &StopRequest) -> Done {
     match job {
         BrowserJob::Measure { path, ino } => measure(image, &path, ino),
         BrowserJob::Read { ino, offset, len } => Done::Read {
@@ -91,7 +141,7 @@ fn run(image: &Image, job: BrowserJob) -> Done {
             offset,
             bytes: read(image, ino, offset, len).map_err(|error| flags::message(&error)),
         },
-        BrowserJob::Extract { paths, dir } => Done::Extracted(extraction(image, paths, &dir)),
+        BrowserJob::Extract { paths, dir } => Done::Extracted(extraction(image, paths, &dir, stop)),
         BrowserJob::Suspend | BrowserJob::Quit => Done::Failed(String::new()),
     }
 }
@@ -141,13 +191,13 @@ fn read(image: &Image, ino: Ino, offset: u64, len: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn extraction(image: &Image, paths: Vec<Vec<u8>>, dir: &Path) -> String {
+fn extraction(image: &Image, paths: Vec<Vec<u8>>, dir: &Path, stop: &StopRequest) -> String {
     let paths = paths.into_iter().map(OsString::from_vec).map(PathBuf::from);
     let options = ExtractOptions {
         paths: paths.collect(),
         ..ExtractOptions::default()
     };
-    match extract(&**image.raw(), dir, &options, &Quiet) {
+    match extract(&**image.raw(), dir, &options, stop) {
         Ok(report) => summary(&report, dir),
         Err(error) => flags::message(&error),
     }
