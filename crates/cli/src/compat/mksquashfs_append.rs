@@ -15,7 +15,6 @@ use sinterfs::platform::{Directory, names, process};
 use sinterfs::{Error, Kind, OpenOptions, Result};
 
 use super::parsed::{Parsed, with_value};
-use super::values;
 use crate::facts::Facts;
 use crate::unsquashfs_superblock;
 
@@ -40,10 +39,11 @@ impl FormerImage {
             return Ok(None);
         }
         refuse_changes(parsed)?;
-        let mut options = OpenOptions::default();
-        if let Some(offset) = parsed.text("-offset")? {
-            options.offset = Some(values::bytes(parsed.typed("-offset"), offset)?);
-        }
+        // one that is found behind something else would come without it
+        let options = OpenOptions {
+            offset: Some(0),
+            ..OpenOptions::default()
+        };
         let not_squashfs = || {
             let what = "the file exists and is no SquashFS image to append to: -noappend \
                         replaces it";
@@ -174,6 +174,13 @@ impl FormerImage {
 
 /// Fails for options that mksquashfs applies to what is added, and that would apply to all here.
 fn refuse_changes(parsed: &Parsed) -> Result<()> {
+    if parsed.is_given("-offset") {
+        return Err(Error::unsupported(format!(
+            "{} with an image that exists: what is before it would be replaced by zeros; append by \
+             `sinter merge --header FILE`, or replace the image by -noappend",
+            parsed.typed("-offset")
+        )));
+    }
     let ours = |option: &str| {
         let start = with_value(option, "".as_ref());
         let mut words = parsed.translated.iter();
@@ -188,10 +195,12 @@ fn refuse_changes(parsed: &Parsed) -> Result<()> {
         ("--xattrs-exclude", "-xattrs-exclude"),
         ("--xattrs-add", "-xattrs-add"),
         ("--no-xattrs", "-no-xattrs"),
+        ("--no-hardlinks", "-no-hardlinks"),
     ];
     let translated = changes.iter().find(|(option, _)| ours(option));
     let given = [
         "-inode-time",
+        "-repro-time",
         "-force-file-mode",
         "-force-dir-mode",
         "-max-depth",
