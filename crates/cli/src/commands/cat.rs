@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use sinterfs::model::Image;
@@ -58,12 +59,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Ok(())
     };
     if args.chosen.names.is_some() {
+        let left_out = args.chosen.left_out(image)?;
         // path by path: what is printed first is what was typed first
         for typed in &args.paths {
             let typed = std::slice::from_ref(typed);
             let (found, missing) = args.chosen.chosen(image, typed)?;
             missing.into_iter().try_for_each(&mut failed)?;
-            for path in &found {
+            for path in found.iter().filter(|path| !is_below(path, &left_out)) {
                 print(args, image, &names::bytes(path), &mut out).or_else(&mut failed)?;
             }
         }
@@ -75,6 +77,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     out.flush()
         .map_err(|e| Error::io("cannot write the content", e))?;
     Ok(code)
+}
+
+/// Returns whether a path is one of those left out, or below one.
+fn is_below(path: &OsStr, left_out: &[OsString]) -> bool {
+    let path = Path::new(path);
+    left_out.iter().any(|above| path.starts_with(above))
 }
 
 /// Prints the files that a path or a pattern stands for; directories among several are left out.

@@ -213,7 +213,9 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     }
     if verb == "cat" {
         // as sqfscat: what cannot be printed is no end, and patterns are those of fnmatch
-        words.push("--go-on".into());
+        if !parsed.is_given("-st") {
+            words.push("--go-on".into());
+        }
         if !rules_are_given(&parsed) {
             words.push("--names=globs".into());
         }
