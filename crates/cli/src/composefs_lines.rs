@@ -127,12 +127,11 @@ fn filtered(dump: Vec<u8>, names: &[OsString]) -> Vec<u8> {
                 kept.extend([path, rest].concat());
             }
             Some((_, Some(moved))) => {
-                let payload = DumpLine::of(line).map_or(&[][..], |entry| entry.payload);
-                let end = line.windows(payload.len()).position(|part| part == payload);
-                let (start, end) = line.split_at(end.unwrap_or(line.len()));
-                kept.extend_from_slice(start);
-                kept.extend_from_slice(moved);
-                kept.extend_from_slice(end.get(payload.len()..).unwrap_or_default());
+                let mut fields: Vec<&[u8]> = line.split(|&byte| byte == b' ').collect();
+                if let Some(payload) = fields.get_mut(PAYLOAD) {
+                    *payload = *moved;
+                }
+                kept.extend(fields.join(&b' '));
             }
         }
         kept.push(b'\n');
@@ -170,6 +169,9 @@ fn measured(path: &Path) -> Result<String> {
 
 /// The type of a further name of a file.
 const LINK: u32 = 0;
+
+/// The index of the field with the payload (the target of a link) in a line.
+const PAYLOAD: usize = 8;
 
 /// A line of a dump.
 struct DumpLine<'a> {
@@ -254,23 +256,25 @@ mod tests {
     fn a_further_name_of_what_is_left_out_stands_for_it() {
         let dump =
             b"/ 1 40755 2 0 0 0 0.0 - - -\n/a 1 100644 3 0 0 0 0.0 x - y\n/b 1 @100644 3 0 0 0 \
-                     0.0 /a - -\n/c\\x20 1 @100644 3 0 0 0 0.0 /a - -\n";
+                     0.0 /a - -\n/c\\x20 1 @100644 3 0 0 0 0.0 /a - -\n/e/a 1 @100644 3 0 0 0 0.0 \
+                     /a - -\n";
         let of = |names: &[&str]| {
             let names: Vec<OsString> = names.iter().map(OsString::from).collect();
             String::from_utf8(filtered(dump.to_vec(), &names)).unwrap()
         };
-        assert_eq!(of(&[]).lines().count(), 4);
+        assert_eq!(of(&[]).lines().count(), 5);
         assert_eq!(
             of(&["a", "b"]).lines().nth(2),
             Some("/b 1 @100644 3 0 0 0 0.0 /a - -")
         );
-        let others = of(&["b", "c "]);
+        let others = of(&["b", "c ", "e"]);
         let lines: Vec<&str> = others.lines().skip(1).collect();
         assert_eq!(
             lines,
             [
                 "/b 1 100644 3 0 0 0 0.0 x - y",
-                "/c\\x20 1 @100644 3 0 0 0 0.0 /b - -"
+                "/c\\x20 1 @100644 3 0 0 0 0.0 /b - -",
+                "/e/a 1 @100644 3 0 0 0 0.0 /b - -"
             ]
         );
         assert_eq!(of(&["nothing"]).lines().count(), 1);
