@@ -16,6 +16,26 @@ pub fn utc_seconds(secs: i64) -> String {
     format!("{}:{:02}", utc(secs), secs.rem_euclid(60))
 }
 
+/// Shows a time as ctime(3) does.
+pub fn ctime(secs: i64) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let (days, rest) = (secs.div_euclid(86_400), secs.rem_euclid(86_400));
+    let (year, month, day) = date(days);
+    let name = |names: &[&'static str], index: i64| {
+        let index = usize::try_from(index).unwrap_or(0);
+        names.get(index).copied().unwrap_or_default()
+    };
+    let (hours, minutes, seconds) = (rest / 3600, rest / 60 % 60, rest % 60);
+    format!(
+        "{} {} {day:>2} {hours:02}:{minutes:02}:{seconds:02} {year}",
+        name(&DAYS, days.rem_euclid(7)),
+        name(&MONTHS, month - 1),
+    )
+}
+
 /// Turns days since 1970 into year, month and day: years are counted from March, so that a leap
 /// day ends its year, in eras of 400 years of 146097 days.
 pub fn date(days: i64) -> (i64, i64, i64) {
@@ -37,7 +57,7 @@ pub fn date(days: i64) -> (i64, i64, i64) {
 
 #[cfg(test)]
 mod tests {
-    use super::utc;
+    use super::{ctime, utc};
 
     #[test]
     fn dates() {
@@ -51,6 +71,7 @@ mod tests {
         ] {
             assert_eq!(utc(secs), shown);
         }
+        assert_eq!(ctime(951_782_461), "Tue Feb 29 00:01:01 2000");
         utc(i64::MAX);
         utc(i64::MIN);
     }

@@ -21,7 +21,7 @@ use crate::rows::permissions;
 pub enum DumpErofs {
     /// The superblock.
     Superblock,
-    /// FileCounts and sizes of files.
+    /// Numbers and sizes of files.
     Statistics,
     /// An inode.
     Inode,
@@ -171,7 +171,7 @@ fn superblock(text: &mut String, facts: Facts<'_>, fields: Facts<'_>) {
     row("sb_size", &fields.number("length").to_string());
     row("inode count", &facts.number("inodes").to_string());
     let time = i64::try_from(facts.number("build time")).unwrap_or(0);
-    row("created", &long_time(time));
+    row("created", &calendar::ctime(time));
     row("compatible features", &features("compatible features"));
     row("incompatible features", &required);
     row("UUID", facts.text("uuid"));
@@ -183,26 +183,6 @@ fn superblock(text: &mut String, facts: Facts<'_>, fields: Facts<'_>) {
             "Required upstream Linux kernel version:"
         );
     }
-}
-
-/// Formats a time as ctime(3) does, in UTC.
-fn long_time(secs: i64) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    let (days, rest) = (secs.div_euclid(86_400), secs.rem_euclid(86_400));
-    let (year, month, day) = calendar::date(days);
-    let name = |names: &[&'static str], index: i64| {
-        let index = usize::try_from(index).unwrap_or(0);
-        names.get(index).copied().unwrap_or_default()
-    };
-    let (hours, minutes, seconds) = (rest / 3600, rest / 60 % 60, rest % 60);
-    format!(
-        "{} {} {day:>2} {hours:02}:{minutes:02}:{seconds:02} {year}",
-        name(&DAYS, days.rem_euclid(7)),
-        name(&MONTHS, month - 1),
-    )
 }
 
 /// Formats a part of a whole in percent, as C does where the whole is nothing.
@@ -269,7 +249,7 @@ fn extents(text: &mut String, facts: Facts<'_>, path: &str) {
     let _ = writeln!(text, "{path}: {} extents found", all.len());
 }
 
-/// FileCounts of files.
+/// Numbers of files, and their bytes.
 #[derive(Default)]
 struct FileCounts {
     of_type: [u64; 7],
@@ -294,8 +274,9 @@ impl FileCounts {
         }
         let (size, stored) = (facts.number("size"), facts.number("stored bytes"));
         self.compressed += u64::from(matches!(facts.number("layout"), 1 | 3));
-        self.original += size;
-        self.stored += stored;
+        // sizes are what the image says
+        self.original = self.original.saturating_add(size);
+        self.stored = self.stored.saturating_add(stored);
         let row = |size: u64| {
             SIZES
                 .iter()

@@ -61,7 +61,7 @@ pub fn lines(asked: UnsquashfsFacts, image: &Path, rows: &InfoRows) -> Option<St
         "Found a valid SQUASHFS 4:{version} superblock on {}.\nCreation or last append time {}\n\
          Filesystem size {size} bytes ({} Kbytes / {} Mbytes)\nCompression {}\n",
         image.display(),
-        time(facts.number("created")),
+        calendar::ctime(i64::try_from(facts.number("created")).unwrap_or(i64::MAX)),
         hundredths(size, 10),
         hundredths(size, 20),
         facts.text("compression"),
@@ -96,7 +96,7 @@ pub fn lines(asked: UnsquashfsFacts, image: &Path, rows: &InfoRows) -> Option<St
         text += "Fragments are not stored\n";
     } else {
         text += &format!(
-            "Fragments are {}\nAlways-use-fragments option is {}specified\n",
+            "Fragments are {}\nTailends are {}packed into fragments\n",
             stored("fragments"),
             not(flag("always fragments")),
         );
@@ -174,24 +174,4 @@ fn compressor(codec: &str, options: Facts<'_>) -> String {
 fn hundredths(bytes: u64, log: u32) -> String {
     let unit = (1_u64 << log) as f64;
     format!("{:.2}", bytes as f64 / unit)
-}
-
-/// Returns a time as ctime(3) does, in UTC.
-fn time(secs: u64) -> String {
-    let secs = i64::try_from(secs).unwrap_or(i64::MAX);
-    let (days, rest) = (secs.div_euclid(86_400), secs.rem_euclid(86_400));
-    let (year, month, day) = calendar::date(days);
-    let week = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    let year_of = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    let index = |number: i64| usize::try_from(number).unwrap_or_default();
-    format!(
-        "{} {} {day:>2} {:02}:{:02}:{:02} {year}",
-        week[index(days.rem_euclid(7)) % 7],
-        year_of[index(month - 1) % 12],
-        rest / 3600,
-        rest / 60 % 60,
-        rest % 60,
-    )
 }
