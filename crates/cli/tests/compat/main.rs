@@ -47,6 +47,11 @@ fn real(variable: &str, tool: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
+/// Returns a tool of squashfs-tools, to be run.
+fn squashfs_tool(tool: &str) -> Command {
+    Command::new(real("SINTER_PEER_SQUASHFS", tool).unwrap_or_else(|| tool.into()))
+}
+
 fn extracted(image: &Path, to: &Path) {
     run([
         OsStr::new("extract"),
@@ -368,7 +373,7 @@ fn same_image(work: &Path, tool: &str, line: &str, flags: &[&str], but_root: boo
     let line = line.replace("IMAGE", "ours.sqfs");
     shell(work, &format!("PATH={ours}:$PATH {tool} {line}"));
     let printed = |option: &str, image: &str| {
-        let mut real = Command::new("unsquashfs");
+        let mut real = squashfs_tool("unsquashfs");
         let output = real.current_dir(work).args([option, image]).output();
         let output = output.expect("unsquashfs");
         assert!(output.status.success(), "{line}: {}", words_of(&output));

@@ -1,11 +1,10 @@
 //! What mksquashfs packs, how it is chosen and changed, and appending: beside the real one.
 
 use std::path::Path;
-use std::process::Command;
 
 use super::support::archives::{has, words_of};
-use super::support::{scratch, shell};
-use super::{call, called};
+use super::support::{self, scratch};
+use super::{call, called, squashfs_tool};
 
 /// Makes a tree with links of both kinds, names that need patterns, and files to choose among.
 const TREE: &str = "umask 022; mkdir -p t/d/sub t/e/empty t/n/deep/er; echo a >t/f; \
@@ -15,16 +14,22 @@ const TREE: &str = "umask 022; mkdir -p t/d/sub t/e/empty t/n/deep/er; echo a >t
     chmod 711 t/n; find t -exec touch -h -d '2020-01-02 03:04:05Z' {} +; \
     if [ \"$(id -u)\" = 0 ]; then chown 3:4 t/d/big; chown -h 5 t/m; fi";
 
+/// Runs a script with the tools of `SINTER_PEER_SQUASHFS` before those of the system.
+pub(super) fn shell(dir: &Path, script: &str) {
+    let path = "PATH=${SINTER_PEER_SQUASHFS:+$SINTER_PEER_SQUASHFS:}$PATH";
+    support::shell(dir, &format!("{path}; {script}"));
+}
+
 /// Returns whether squashfs-tools are of version 4.7 or later, whose rules are kept to.
 #[allow(clippy::print_stderr, reason = "a skipped test says so")]
 pub(super) fn are_current() -> bool {
-    let asked = Command::new("mksquashfs").arg("-version").output();
+    let asked = squashfs_tool("mksquashfs").arg("-version").output();
     let said = asked.map(|output| words_of(&output)).unwrap_or_default();
     let is_current = ["version 4.7", "version 4.8", "version 4.9"]
         .iter()
         .any(|version| said.contains(version));
     if !is_current {
-        eprintln!("NOT RUN: there is no mksquashfs 4.7 in PATH");
+        eprintln!("NOT RUN: there is no mksquashfs 4.7 (SINTER_PEER_SQUASHFS)");
     }
     is_current
 }
@@ -40,7 +45,7 @@ fn same_listing(work: &Path, line: &str) {
     shell(work, &real);
     shell(work, &format!("PATH={}:$PATH; {own}", ours.display()));
     let listed = |image: &str| {
-        let mut unsquashfs = Command::new("unsquashfs");
+        let mut unsquashfs = squashfs_tool("unsquashfs");
         let output = unsquashfs.current_dir(work).args(["-lln", image]).output();
         let output = output.expect("unsquashfs");
         assert!(output.status.success(), "{line}: {}", words_of(&output));
@@ -187,7 +192,7 @@ fn images_are_appended_to_as_by_mksquashfs() {
         let line = format!("{first} && {line} -quiet -no-progress -no-recovery >/dev/null 2>&1");
         same_listing(work, &line);
         let facts = |image: &str| {
-            let output = Command::new("unsquashfs")
+            let output = squashfs_tool("unsquashfs")
                 .current_dir(work)
                 .args(["-s", image])
                 .output();
@@ -212,8 +217,16 @@ fn images_are_appended_to_as_by_mksquashfs() {
         "unsquashfs -n -q -d out ours.sqfs >/dev/null; diff -r out/b b; diff -r out/b_1 b",
     );
     shell(work, "test out/b/f -ef out/b/n/hard");
+    shell(
+        work,
+        "{ head -c 4096 /dev/zero; cat ours.sqfs; } >behind.sqfs",
+    );
     for (arguments, hint) in [
         (&["b", "ours.sqfs", "-all-root"][..], "-noappend"),
+        (&["b", "ours.sqfs", "-no-hardlinks"], "-noappend"),
+        (&["b", "ours.sqfs", "-repro-time", "1"], "-noappend"),
+        (&["b", "ours.sqfs", "-o", "4096"], "-o with an image"),
+        (&["b", "behind.sqfs"], "no SquashFS image"),
         (&["b", "b/f"], "no SquashFS image"),
         (&["-", "ours.sqfs", "-tar"], "-noappend"),
     ] {
