@@ -86,8 +86,9 @@ impl Format for SquashfsFormat {
                 "zstd[:level=N]",
                 "lzma[:level=0..9][:dict=SIZE] (which no kernel reads)",
             ],
-            notes: "The whole image has one codec. Blocks have 4k to 1m. docs/formats/squashfs.md \
-                    lists the equivalents of the options of mksquashfs.",
+            notes: "The whole image has one codec. Blocks have 4k to 1m. \
+                    docs/other-names-options.md lists the equivalents of the options of \
+                    mksquashfs.",
         }
     }
 
