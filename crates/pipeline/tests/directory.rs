@@ -9,11 +9,13 @@ use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, mknodat, openat};
 use sinterfs_model::{Content, ExtentSource, FileType, Kind, NodeId, Quiet, Source, Tree};
 use sinterfs_pipeline::source::directory::Options;
-use sinterfs_pipeline::source::{Directory, Exclude};
+use sinterfs_pipeline::source::{Definition, Directory, EditedSource, Edits, Exclude};
+use sinterfs_pipeline::source::{Manifest, manifest};
 use sinterfs_pipeline::{Options as BuildOptions, build};
 use sinterfs_testkit::noise;
 use support::{Image, Memory, MemoryWriter, text};
@@ -362,6 +364,44 @@ fn unreadable_parts_are_told_and_left_out() {
         (&contents["file"][..], &contents["open"][..]),
         (&b""[..], &b"z"[..])
     );
+}
+
+#[test]
+fn files_are_taken_out_of_a_directory_that_cannot_be_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path().join("file"), "content");
+    write(dir.path().join("list"), "#mtree\n./file type=file\n");
+    write(dir.path().join("tree/x"), "x");
+    let mode = |path: &str, mode| {
+        fs::set_permissions(dir.path().join(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    for (path, bits) in [
+        ("", 0o711),
+        ("tree", 0o755),
+        ("file", 0o644),
+        ("list", 0o644),
+    ] {
+        mode(path, bits);
+    }
+    let text = format!("added l {}", dir.path().join("file").display());
+    let edits = Edits {
+        pseudo: vec![Definition::parse(text.as_bytes()).unwrap()],
+        ..Edits::default()
+    };
+    let names_of = |source: &dyn Source| {
+        let tree = source.scan(&Quiet).unwrap();
+        names(&tree).into_keys().collect::<Vec<_>>()
+    };
+    as_ordinary_user(|| {
+        let list = manifest::Options::default();
+        let list = Manifest::open(dir.path().join("list"), &list, Arc::default()).unwrap();
+        assert_eq!(names_of(&list), ["", "file"]);
+        let tree = Directory::open(dir.path().join("tree"), Options::default()).unwrap();
+        assert_eq!(
+            names_of(&EditedSource::new(&tree, &edits)),
+            ["", "added", "x"]
+        );
+    });
 }
 
 #[test]

@@ -45,12 +45,13 @@ impl From<File> for Directory {
 }
 
 impl Directory {
-    /// Opens a directory; symlinks are followed.
+    /// Opens a directory, to walk or to list it; symlinks are followed. Who may not read it may
+    /// walk through it all the same.
     ///
     /// # Errors
     /// `NotADirectory` for another file, and what the system reports.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        system::open(path).map(Self)
+    pub fn open(path: &Path, open: OpenFor) -> io::Result<Self> {
+        system::open(path, open).map(Self)
     }
 
     /// Returns the open file of the directory.

@@ -197,7 +197,8 @@ pub fn sync_directory(dir: &File) -> io::Result<()> {
 /// # Errors
 /// What the system reports.
 pub fn open_directory(path: &Path) -> io::Result<File> {
-    directory::Directory::open(path).and_then(|dir| dir.as_file().try_clone())
+    directory::Directory::open(path, directory::OpenFor::List)
+        .and_then(|dir| dir.as_file().try_clone())
 }
 
 /// Waits until no other process has a directory locked, and locks it until the file is closed.

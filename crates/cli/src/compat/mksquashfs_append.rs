@@ -11,7 +11,7 @@ use std::path::Path;
 
 use sinterfs::image::InfoRows;
 use sinterfs::model::Cursor;
-use sinterfs::platform::{Directory, names, process};
+use sinterfs::platform::{Directory, OpenFor, names, process};
 use sinterfs::{Error, Kind, OpenOptions, Result};
 
 use super::parsed::{Parsed, with_value};
@@ -150,7 +150,7 @@ impl FormerImage {
             None => own(),
             Some(dir) => {
                 let failed = |error| Error::io("cannot read the source", error).path(dir);
-                let opened = Directory::open(dir.as_ref()).map_err(failed)?;
+                let opened = Directory::open(dir.as_ref(), OpenFor::Walk).map_err(failed)?;
                 let found = Directory::status_of(opened.as_file()).map_err(failed)?;
                 (
                     u32::from(found.meta.mode) & 0o7777,

@@ -127,7 +127,7 @@ impl Target {
             let made = std::fs::create_dir_all(path);
             made.map_err(|error| Error::io("can't make the target", error).path(path))?;
         }
-        let root = Directory::open(path);
+        let root = Directory::open(path, OpenFor::List);
         let root = root.map_err(|error| Error::io("can't open the target", error).path(path))?;
         let is_empty = || root.is_empty().map_err(failed("can't list the target"));
         if overwrite == Overwrite::Refuse && !is_empty()? {

@@ -5,7 +5,7 @@ use sinterfs_model::{Time, Times};
 
 fn opened() -> (tempfile::TempDir, Directory) {
     let dir = tempfile::tempdir().unwrap();
-    let opened = Directory::open(dir.path()).unwrap();
+    let opened = Directory::open(dir.path(), OpenFor::List).unwrap();
     (dir, opened)
 }
 

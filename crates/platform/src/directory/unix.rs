@@ -37,8 +37,9 @@ fn flags(open: OpenFor) -> OFlags {
     flags | OFlags::CLOEXEC
 }
 
-pub(super) fn open(path: &Path) -> io::Result<File> {
-    Ok(fs::open(path, flags(OpenFor::List), Mode::empty())?.into())
+pub(super) fn open(path: &Path, open: OpenFor) -> io::Result<File> {
+    let flags = flags(open) | OFlags::DIRECTORY;
+    Ok(fs::open(path, flags, Mode::empty())?.into())
 }
 
 pub(super) fn child(dir: &File, name: &[u8], open: OpenFor) -> io::Result<File> {

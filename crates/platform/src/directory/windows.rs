@@ -68,13 +68,17 @@ fn wide(name: &[u8]) -> Vec<u16> {
     file_name::encode(name).0
 }
 
-pub(super) fn open(path: &Path) -> io::Result<File> {
+pub(super) fn open(path: &Path, open: OpenFor) -> io::Result<File> {
+    let access = match open {
+        OpenFor::List => FILE_GENERIC_READ | FILE_WRITE_ATTRIBUTES,
+        other => other.how().access,
+    };
     let mut options = File::options();
     options
-        .access_mode(FILE_GENERIC_READ | FILE_WRITE_ATTRIBUTES)
+        .access_mode(access)
         .custom_flags(FILE_FLAG_BACKUP_SEMANTICS);
     let file = match options.open(path) {
-        Err(error) if nt::is(&error, ERROR_ACCESS_DENIED) => {
+        Err(error) if open == OpenFor::List && nt::is(&error, ERROR_ACCESS_DENIED) => {
             options.access_mode(FILE_GENERIC_READ).open(path)
         }
         opened => opened,

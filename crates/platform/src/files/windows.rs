@@ -16,9 +16,9 @@ use windows_sys::Win32::Storage::FileSystem::{
 };
 
 use super::FileAt;
-use crate::Directory;
 use crate::nt;
 use crate::status::Identity;
+use crate::{Directory, OpenFor};
 
 impl FileAt for File {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -152,7 +152,7 @@ pub(super) fn removed(path: &Path) -> io::Result<File> {
 pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     let file = File::options().access_mode(DELETE).open(from)?;
     let parent = to.parent().filter(|dir| !dir.as_os_str().is_empty());
-    let dir = Directory::open(parent.unwrap_or(Path::new(".")))?;
+    let dir = Directory::open(parent.unwrap_or(Path::new(".")), OpenFor::List)?;
     let name = to.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
     let name: Vec<u16> = name.encode_wide().collect();
     nt::rename(&file, dir.as_file(), &name, false)

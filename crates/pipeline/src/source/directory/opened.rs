@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use sinterfs_model::{Error, Rdev, Result};
-use sinterfs_platform::{self as platform, names};
+use sinterfs_platform::{self as platform, OpenFor, names};
 
 use crate::source::Exclude;
 
@@ -41,10 +41,13 @@ impl Directory {
     /// Opens a directory. A symlink to a directory is followed here, and nowhere below.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let path = path.as_ref();
-        let root = platform::Directory::open(path).map_err(|error| match error.kind() {
-            ErrorKind::NotADirectory => Error::invalid("the input is not a directory").path(path),
-            _ => Error::io("cannot open the input directory", error).path(path),
-        })?;
+        let root =
+            platform::Directory::open(path, OpenFor::List).map_err(|error| match error.kind() {
+                ErrorKind::NotADirectory => {
+                    Error::invalid("the input is not a directory").path(path)
+                }
+                _ => Error::io("cannot open the input directory", error).path(path),
+            })?;
         Ok(Self {
             root,
             path: path.to_owned(),

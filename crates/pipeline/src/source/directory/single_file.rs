@@ -7,7 +7,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use sinterfs_model::{Content, Error, FileContent, FileType, Meta, Result, Xattrs};
-use sinterfs_platform::{Directory, files, names};
+use sinterfs_platform::{Directory, OpenFor, files, names};
 
 use super::attributes;
 use super::content::OpenFile;
@@ -45,7 +45,7 @@ pub(in crate::source) fn inspect(
     let parent = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
-    let dir = Directory::open(parent.unwrap_or(Path::new("."))).map_err(failed)?;
+    let dir = Directory::open(parent.unwrap_or(Path::new(".")), OpenFor::Walk).map_err(failed)?;
     let status = dir.status(&name).map_err(failed)?;
     let held = match status.kind {
         Some(FileType::File) => SingleFileKind::Other(Content::File { size: status.size }),

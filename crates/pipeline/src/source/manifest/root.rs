@@ -21,7 +21,7 @@ impl Root {
     pub(super) fn open(path: &Path, allow_outside: bool) -> Result<Self> {
         let failed = |error| Error::io("cannot open the directory of a list's files", error);
         Ok(Self {
-            dir: Directory::open(path).map_err(|error| failed(error).path(path))?,
+            dir: Directory::open(path, OpenFor::Walk).map_err(|error| failed(error).path(path))?,
             path: path.to_owned(),
             allow_outside,
         })
