@@ -249,12 +249,13 @@ impl Directory {
         system::set_owner(&self.0, name, uid, gid)
     }
 
-    /// Changes the permissions of a name, which is no symlink.
+    /// Changes the permissions of a file that is open to be looked at and is no symlink: whatever
+    /// gets its name meanwhile, the file that was looked at is changed.
     ///
     /// # Errors
     /// What the system reports.
-    pub fn set_mode(&self, name: &[u8], mode: u32) -> io::Result<()> {
-        system::set_mode(&self.0, name, mode)
+    pub fn set_mode_of(looked_at: &File, mode: u32) -> io::Result<()> {
+        system::set_looked_mode(looked_at, mode)
     }
 
     /// Changes access and modification time of a name; of a symlink, its own.

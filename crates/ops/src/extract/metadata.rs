@@ -5,11 +5,11 @@
 //! bits are set only on a file that has the owner (or group) that the image gives them.
 
 use std::fs::File;
-use std::io::Result as IoResult;
+use std::io::{Error as IoError, ErrorKind, Result as IoResult};
 
 use sinterfs_model::{Error, FileType, Inode, Time, Times, Xattrs};
 use sinterfs_platform::xattrs::Attributes;
-use sinterfs_platform::{Directory, KEEPS, Status, files, xattrs};
+use sinterfs_platform::{Directory, KEEPS, OpenFor, Status, files, xattrs};
 
 use super::job::Extraction;
 use crate::plan::{Item, Spot};
@@ -71,14 +71,26 @@ pub(crate) fn of_name(job: &Extraction<'_>, dir: &Directory, item: &Item, inode:
         }
     }
     if job.options.permissions && inode.kind != FileType::Symlink {
-        let done = allowed_mode(inode, || dir.status(name));
-        let done = done.and_then(|mode| dir.set_mode(name, mode));
+        let done = set_mode_of_name(dir, name, inode);
         report(job, spot, "can't set the permissions", done);
     }
     if job.options.times {
         let done = dir.set_times(name, &times(job, inode));
         report(job, spot, "can't set the times", done);
     }
+}
+
+/// Sets the permissions of a device, fifo or socket: of the file whose owner is checked, and of no
+/// other that got its name meanwhile.
+fn set_mode_of_name(dir: &Directory, name: &[u8], inode: &Inode) -> IoResult<()> {
+    let file = dir.open_beneath(name, OpenFor::Look)?;
+    let found = Directory::status_of(&file)?;
+    if found.kind != Some(inode.kind) {
+        let what = "another file has taken its place";
+        return Err(IoError::new(ErrorKind::AlreadyExists, what));
+    }
+    let mode = allowed_mode(inode, || Ok(found))?;
+    Directory::set_mode_of(&file, mode)
 }
 
 /// Returns whether a file has the owner of the image, or owners are not restored.

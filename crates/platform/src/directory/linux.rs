@@ -128,10 +128,8 @@ pub(crate) fn status(dir: &File, name: &[u8]) -> io::Result<Status> {
     Ok(convert(&found))
 }
 
-/// Changes the permissions of a name through `/proc`: `fchmodat` follows symlinks.
-pub(crate) fn set_mode(dir: &File, name: &[u8], mode: u32) -> io::Result<()> {
-    let flags = PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = fs::openat(dir, name, flags, Mode::empty())?;
+/// Changes the permissions through `/proc`: `fchmod` takes no file that is open for its path alone.
+pub(crate) fn set_looked_mode(file: &File, mode: u32) -> io::Result<()> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     Ok(fs::chmodat(
         fs::CWD,
@@ -217,6 +215,22 @@ mod tests {
             let error = way(&root, b"link/file", flags).unwrap_err();
             assert!(matches!(error, Errno::LOOP | Errno::NOTDIR), "{error}");
         }
+    }
+
+    #[test]
+    fn permissions_are_those_of_the_file_that_was_looked_at() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = crate::Directory::open(dir.path(), OpenFor::Walk).unwrap();
+        for name in [b"fifo", b"else"] {
+            let made = root.make_special(name, FileType::Fifo, 0o600, Rdev::default());
+            made.unwrap();
+        }
+        let looked_at = root.open_beneath(b"fifo", OpenFor::Look).unwrap();
+        root.rename(b"fifo", b"away").unwrap();
+        root.rename(b"else", b"fifo").unwrap();
+        crate::Directory::set_mode_of(&looked_at, 0o4711).unwrap();
+        assert_eq!(root.status(b"away").unwrap().meta.mode, 0o4711);
+        assert_eq!(root.status(b"fifo").unwrap().meta.mode, 0o600);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use sinterfs_model::{FileType, Meta, Rdev, Time, Times};
 
 use super::super::OpenFor;
-use super::{followed, mode_of, open_each};
+use super::open_each;
 use crate::status::{Identity, Status};
 
 /// The way through a directory.
@@ -60,9 +60,8 @@ pub(crate) fn status(dir: &File, name: &[u8]) -> io::Result<Status> {
     Ok(convert(&fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?))
 }
 
-pub(crate) fn set_mode(dir: &File, name: &[u8], mode: u32) -> io::Result<()> {
-    let no_follow = AtFlags::SYMLINK_NOFOLLOW;
-    Ok(fs::chmodat(dir, name, mode_of(mode), no_follow)?)
+pub(crate) fn set_looked_mode(file: &File, mode: u32) -> io::Result<()> {
+    super::set_open_mode(file, mode)
 }
 
 /// Makes nothing: there is no call that takes a directory, and devices have other numbers here.

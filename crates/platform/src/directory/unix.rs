@@ -20,7 +20,7 @@ mod kernel;
 #[path = "posix.rs"]
 mod kernel;
 
-pub(super) use kernel::{list, open_within, set_mode, status, status_of};
+pub(super) use kernel::{list, open_within, set_looked_mode, status, status_of};
 
 const WRITE: OFlags = OFlags::WRONLY
     .union(OFlags::NOFOLLOW)

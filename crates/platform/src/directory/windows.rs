@@ -436,8 +436,8 @@ pub(super) fn set_owner(_dir: &File, _name: &[u8], _uid: u32, _gid: u32) -> io::
     Ok(())
 }
 
-pub(super) fn set_mode(dir: &File, name: &[u8], mode: u32) -> io::Result<()> {
-    set_open_mode(&attributes(dir, name)?, mode)
+pub(super) fn set_looked_mode(file: &File, mode: u32) -> io::Result<()> {
+    set_open_mode(file, mode)
 }
 
 pub(super) fn set_times(dir: &File, name: &[u8], times: &Times) -> io::Result<()> {
