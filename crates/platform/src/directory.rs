@@ -11,6 +11,7 @@ mod system;
 #[cfg(windows)]
 #[path = "directory/windows.rs"]
 mod system;
+mod within;
 
 use std::fs::File;
 use std::io;

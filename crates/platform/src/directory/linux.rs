@@ -15,7 +15,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use sinterfs_model::{FileType, Meta, Rdev, Time, Times};
 
-use super::super::OpenFor;
+use super::super::{OpenFor, within};
 use super::{followed, open_each};
 use crate::status::{Identity, Status};
 
@@ -89,12 +89,9 @@ pub(crate) fn open_within(
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     match fs::openat2(dir, name, flags, Mode::empty(), resolve) {
         Err(Errno::XDEV) => Ok(None),
-        // a kernel before 5.6, a sandbox that refuses the call, or a long path: without symlinks
-        Err(Errno::NOSYS | Errno::PERM | Errno::NAMETOOLONG) => {
-            if path.split(|&byte| byte == b'/').any(|name| name == b"..") {
-                return Ok(None);
-            }
-            Ok(Some(open_beneath(dir, path, flags)?))
+        // a kernel before 5.6, a sandbox that refuses the call, a rename elsewhere, a long path
+        Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN | Errno::NAMETOOLONG) => {
+            within::open_within(dir, path, open, follow)
         }
         result => Ok(Some(result?.into())),
     }

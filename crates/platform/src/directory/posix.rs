@@ -11,7 +11,7 @@ use rustix::fs::{self, AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use sinterfs_model::{FileType, Meta, Rdev, Time, Times};
 
-use super::super::OpenFor;
+pub(crate) use super::super::within::open_within;
 use super::open_each;
 use crate::status::{Identity, Status};
 
@@ -23,19 +23,6 @@ pub(super) const LOOK: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
 
 pub(super) fn open_beneath(root: &File, path: &[u8], flags: OFlags) -> rustix::io::Result<File> {
     open_each(root, path, flags)
-}
-
-pub(crate) fn open_within(
-    dir: &File,
-    path: &[u8],
-    open: OpenFor,
-    follow: bool,
-) -> io::Result<Option<File>> {
-    let leads_up = path.split(|&byte| byte == b'/').any(|name| name == b"..");
-    if leads_up || path.starts_with(b"/") {
-        return Ok(None);
-    }
-    Ok(Some(open_each(dir, path, followed(open, follow))?))
 }
 
 pub(crate) fn list(dir: &File, each: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {

@@ -22,12 +22,13 @@ use windows_sys::Win32::Foundation::{
 };
 use windows_sys::Win32::Storage::FileSystem::{
     BY_HANDLE_FILE_INFORMATION, DELETE, FILE_ATTRIBUTE_DIRECTORY, FILE_ATTRIBUTE_READONLY,
-    FILE_ATTRIBUTE_REPARSE_POINT, FILE_FLAG_BACKUP_SEMANTICS, FILE_GENERIC_READ,
-    FILE_GENERIC_WRITE, FILE_LIST_DIRECTORY, FILE_READ_ATTRIBUTES, FILE_TRAVERSE,
-    FILE_WRITE_ATTRIBUTES,
+    FILE_ATTRIBUTE_REPARSE_POINT, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT,
+    FILE_GENERIC_READ, FILE_GENERIC_WRITE, FILE_LIST_DIRECTORY, FILE_READ_ATTRIBUTES,
+    FILE_TRAVERSE, FILE_WRITE_ATTRIBUTES,
 };
 
 use super::OpenFor;
+pub(super) use super::within::open_within;
 use crate::names::file_name;
 use crate::nt::{self, How};
 use crate::status::{Identity, Status};
@@ -152,30 +153,22 @@ fn reopen(dir: &File) -> io::Result<File> {
     nt::open_at(dir, &[], &OpenFor::List.how())
 }
 
-pub(super) fn open_within(
-    dir: &File,
-    path: &[u8],
-    open: OpenFor,
-    _follow: bool,
-) -> io::Result<Option<File>> {
-    let leads_up = path.split(|&byte| byte == b'/').any(|name| name == b"..");
-    if leads_up || path.starts_with(b"/") {
-        return Ok(None);
-    }
-    open_beneath(dir, path, open).map(Some)
-}
-
 pub(super) fn open_anywhere(
     dir: &File,
     path: &[u8],
     open: OpenFor,
-    _follow: bool,
+    follow: bool,
 ) -> io::Result<File> {
     let path = nt::final_path(dir)?.join(crate::names::path(path));
+    let no_follow = if follow {
+        0
+    } else {
+        FILE_FLAG_OPEN_REPARSE_POINT
+    };
     let mut options = File::options();
     options
         .access_mode(open.how().access)
-        .custom_flags(FILE_FLAG_BACKUP_SEMANTICS)
+        .custom_flags(FILE_FLAG_BACKUP_SEMANTICS | no_follow)
         .open(path)
 }
 
