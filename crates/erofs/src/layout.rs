@@ -7,6 +7,7 @@
 
 pub mod compressed;
 
+use sinterfs_model::FileType;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -286,6 +287,30 @@ pub struct DirentRaw {
 }
 
 const _: () = assert!(size_of::<DirentRaw>() == 12);
+
+/// The types by their number in an entry, from 1 on.
+const ENTRY_TYPES: [FileType; 7] = [
+    FileType::File,
+    FileType::Directory,
+    FileType::CharDevice,
+    FileType::BlockDevice,
+    FileType::Fifo,
+    FileType::Socket,
+    FileType::Symlink,
+];
+
+/// Returns the type of an entry by its number; `None` for others.
+pub(crate) fn entry_type(number: u8) -> Option<FileType> {
+    let index = usize::from(number).checked_sub(1)?;
+    ENTRY_TYPES.get(index).copied()
+}
+
+/// Returns the number of a type in an entry.
+pub(crate) fn entry_number(kind: FileType) -> u8 {
+    let mut numbered = (1..).zip(ENTRY_TYPES);
+    let found = numbered.find(|(_, one)| *one == kind);
+    found.map_or(0, |(number, _)| number)
+}
 
 /// The bit of an inode number that marks inodes in the metabox.
 pub const IN_METABOX: u64 = 1 << 63;

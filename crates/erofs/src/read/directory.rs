@@ -12,7 +12,7 @@ use zerocopy::FromBytes;
 
 use super::erofs::Erofs;
 use super::node::ErofsInode;
-use crate::layout::{DirentRaw, NAME_MAX};
+use crate::layout::{self, DirentRaw, NAME_MAX};
 
 const ENTRY: usize = size_of::<DirentRaw>();
 
@@ -28,16 +28,7 @@ pub(crate) struct Entry<'a> {
 impl Entry<'_> {
     /// Returns the file type, where the entry has one.
     pub(crate) fn file_type(&self) -> Option<FileType> {
-        Some(match self.kind {
-            1 => FileType::File,
-            2 => FileType::Directory,
-            3 => FileType::CharDevice,
-            4 => FileType::BlockDevice,
-            5 => FileType::Fifo,
-            6 => FileType::Socket,
-            7 => FileType::Symlink,
-            _ => return None,
-        })
+        layout::entry_type(self.kind)
     }
 
     /// Returns whether this is `.` or `..`.

@@ -7,6 +7,7 @@ use sinterfs_model::{FileType, Ino, Result, Time};
 use super::erofs::Erofs;
 use super::map::{ContentLocation, PclusterLocation};
 use super::node::{DataLayout, ErofsInode};
+use crate::layout::entry_number;
 
 /// An inode as it is stored.
 #[derive(Debug, Clone)]
@@ -138,23 +139,10 @@ impl Erofs {
         self.entries(dir.0, &mut |entry| {
             entries.push(EntryFacts {
                 nid: entry.nid,
-                kind: entry.kind.map_or(0, number_of),
+                kind: entry.kind.map_or(0, entry_number),
                 name: entry.name.to_vec(),
             });
         })?;
         Ok(entries)
-    }
-}
-
-/// Returns the number that entries have for a type.
-fn number_of(kind: FileType) -> u8 {
-    match kind {
-        FileType::File => 1,
-        FileType::Directory => 2,
-        FileType::CharDevice => 3,
-        FileType::BlockDevice => 4,
-        FileType::Fifo => 5,
-        FileType::Socket => 6,
-        FileType::Symlink => 7,
     }
 }

@@ -8,23 +8,10 @@ use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U64};
 
 use super::limits::BlockSize;
-use crate::layout::{DirentRaw, NAME_MAX};
+use crate::layout::{DirentRaw, NAME_MAX, entry_number};
 
 /// Bytes of an entry without its name.
 const ENTRY: u64 = size_of::<DirentRaw>() as u64;
-
-/// Returns the code of a file type in an entry.
-const fn kind(kind: FileType) -> u8 {
-    match kind {
-        FileType::File => 1,
-        FileType::Directory => 2,
-        FileType::CharDevice => 3,
-        FileType::BlockDevice => 4,
-        FileType::Fifo => 5,
-        FileType::Socket => 6,
-        FileType::Symlink => 7,
-    }
-}
 
 /// Returns the parent of a directory; the root is its own.
 fn parent(tree: &Tree, dir: NodeId) -> NodeId {
@@ -100,7 +87,7 @@ pub(crate) fn write_block<T>(
         let entry = DirentRaw {
             nid: U64::new(nid),
             name_offset: U16::new(name_offset as u16),
-            kind: kind(file_type),
+            kind: entry_number(file_type),
             reserved: 0,
         };
         to.extend_from_slice(entry.as_bytes());
