@@ -17,7 +17,7 @@ use std::path::Path;
 
 use sinterfs_model::Times;
 
-use crate::directory;
+use crate::directory::{self, Directory};
 use crate::status::Identity;
 
 /// Reads and writes of a file by position.
@@ -46,11 +46,6 @@ pub fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
     system::without_waiting(options)
 }
 
-/// Lets a file be opened for its owner alone, if it is made.
-pub fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    system::with_first_mode(options, 0o600)
-}
-
 /// Lets a path be opened only if its last component is no symlink.
 pub fn without_following(options: &mut OpenOptions) -> &mut OpenOptions {
     system::without_following(options)
@@ -73,11 +68,6 @@ pub fn is_own_dir(found: &Metadata) -> bool {
 /// Returns whether an open file is a block device.
 pub fn is_block_device(found: &Metadata) -> bool {
     system::is_block_device(found)
-}
-
-/// Returns whether an open file is a fifo.
-pub fn is_fifo(found: &Metadata) -> bool {
-    system::is_fifo(found)
 }
 
 /// Returns how many names an open file has: none after it was removed.
@@ -181,24 +171,15 @@ pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     system::rename_new(from, to)
 }
 
-/// Makes the names of a directory durable, where that can be asked for.
+/// Makes the names of a directory durable, which is open to list it, where that can be asked for.
 ///
 /// # Errors
 /// What the system reports.
-pub fn sync_directory(dir: &File) -> io::Result<()> {
-    match dir.sync_all() {
+pub fn sync_directory(dir: &Directory) -> io::Result<()> {
+    match dir.as_file().sync_all() {
         Err(error) if error.kind() != io::ErrorKind::InvalidInput && cfg!(unix) => Err(error),
         _ => Ok(()),
     }
-}
-
-/// Opens a directory to be synced.
-///
-/// # Errors
-/// What the system reports.
-pub fn open_directory(path: &Path) -> io::Result<File> {
-    directory::Directory::open(path, directory::OpenFor::List)
-        .and_then(|dir| dir.as_file().try_clone())
 }
 
 /// Waits until no other process has a directory locked, and locks it until the file is closed.

@@ -1,9 +1,9 @@
 //! What differs between operating systems, behind functions that are the same on all of them.
 //!
 //! In: names and paths as bytes, as images have them. Out: open files and directories, and their
-//! status. **Invariant:** below an open [`Directory`] no symlink is followed, on any system, and
-//! no other crate of the library but `mount`, which is for Linux alone, decides by the system.
-//! See ADR 0030.
+//! status. **Invariant:** below an open [`Directory`] no symlink is followed, on any system. What
+//! other crates of the library decide by the system is named in ADR 0030: `mount`, which is for
+//! Linux alone, and parts of `remote` and of the facade.
 
 #![warn(
     clippy::indexing_slicing,

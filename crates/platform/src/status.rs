@@ -27,8 +27,6 @@ pub struct Status {
     pub nlink: u32,
     /// The length in bytes.
     pub size: u64,
-    /// Bytes that are allocated on the disk.
-    pub allocated: u64,
     /// The number of the device that it is.
     pub rdev: Rdev,
 }

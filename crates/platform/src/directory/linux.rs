@@ -176,7 +176,6 @@ fn convert(stat: &Statx) -> Status {
         },
         nlink: stat.stx_nlink,
         size: stat.stx_size,
-        allocated: stat.stx_blocks.saturating_mul(512),
         rdev: Rdev {
             major: stat.stx_rdev_major,
             minor: stat.stx_rdev_minor,

@@ -95,9 +95,6 @@ fn convert(stat: &Stat) -> Status {
         },
         nlink: u32::from(stat.st_nlink),
         size: u64::try_from(stat.st_size).unwrap_or(0),
-        allocated: u64::try_from(stat.st_blocks)
-            .unwrap_or(0)
-            .saturating_mul(512),
         rdev: device(stat.st_rdev as u32),
     }
 }

@@ -225,7 +225,6 @@ pub(super) fn status_of(file: &File) -> io::Result<Status> {
         },
         nlink: found.nNumberOfLinks,
         size,
-        allocated: size,
         rdev: Rdev::default(),
     })
 }

@@ -69,10 +69,6 @@ pub(super) fn is_block_device(found: &Metadata) -> bool {
     found.file_type().is_block_device()
 }
 
-pub(super) fn is_fifo(found: &Metadata) -> bool {
-    found.file_type().is_fifo()
-}
-
 pub(super) fn name_count(file: &File) -> io::Result<u64> {
     Ok(file.metadata()?.nlink())
 }

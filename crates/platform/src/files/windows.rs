@@ -81,10 +81,6 @@ pub(super) fn is_block_device(_found: &Metadata) -> bool {
     false
 }
 
-pub(super) fn is_fifo(_found: &Metadata) -> bool {
-    false
-}
-
 pub(super) fn name_count(file: &File) -> io::Result<u64> {
     Ok(nt::information(file)?.nNumberOfLinks.into())
 }

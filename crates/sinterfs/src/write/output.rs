@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sinterfs_block::Sink;
 use sinterfs_model::{Error, Result, Setting};
 use sinterfs_pipeline::Scratch;
-use sinterfs_platform::{FileAt, files};
+use sinterfs_platform::{Directory, FileAt, OpenFor, files};
 
 use crate::write::hidden_file::{self, parent};
 use crate::write::replaced::copy_attributes;
@@ -382,13 +382,13 @@ fn rename(temporary: &Path, path: &Path, replace: bool) -> Result<()> {
 
 /// Opens the directory of a path before the name is made, so that a lack of descriptors leaves
 /// nothing behind.
-fn open_directory(path: &Path) -> Result<File> {
-    files::open_directory(parent(path))
+fn open_directory(path: &Path) -> Result<Directory> {
+    Directory::open(parent(path), OpenFor::List)
         .map_err(|e| Error::io("cannot open the output's directory", e).path(path))
 }
 
 /// Makes the new name durable; file systems that cannot sync a directory are left alone.
-fn sync_directory(dir: &File, path: &Path) -> Result<()> {
+fn sync_directory(dir: &Directory, path: &Path) -> Result<()> {
     files::sync_directory(dir)
         .map_err(|e| Error::io("cannot sync the output's directory", e).path(path))
 }

@@ -6,8 +6,8 @@
 //! synced before it gets its name, and whatever ends the process, no part of one is left
 //! (`O_TMPFILE`; where the file system has no unnamed files, hidden ones, which are removed on
 //! failure). After [`ObjectStore::sync`] the names are durable, too: those of this process, those
-//! that it found (who gave them may have been stopped before), and that of the store. Several
-//! processes may fill one store concurrently.
+//! that it found (who gave them may have been stopped before), and that of the store, unless this
+//! user may not read the directory above it. Several processes may fill one store concurrently.
 
 use std::fs::File;
 use std::io;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sinterfs_block::verity::VerityDigest;
 use sinterfs_erofs::composefs::object_path;
 use sinterfs_model::{Error, Result};
-use sinterfs_platform::files;
+use sinterfs_platform::{Directory, OpenFor, files};
 
 use crate::write::hidden_file::parent;
 
@@ -39,7 +39,7 @@ pub(crate) struct ObjectStore {
     made: Vec<AtomicBool>,
     /// Those with names that the image needs.
     used: Vec<AtomicBool>,
-    /// The directories with the name of the store, and with those of missing ones above it.
+    /// The directory with the name of the store, and those with the names of missing ones above it.
     above: Vec<PathBuf>,
     /// Makes names of hidden files distinct.
     counter: AtomicU64,
@@ -51,7 +51,9 @@ impl ObjectStore {
     /// Opens a store, or makes an empty one.
     pub(crate) fn open(root: &Path) -> Result<Self> {
         // who made the store may have been stopped before its name was durable
-        let missing = root.ancestors().skip(1).take_while(|path| !path.exists());
+        let ancestors = root.ancestors().skip(1);
+        let ancestors = ancestors.filter(|path| !path.as_os_str().is_empty());
+        let missing = ancestors.take_while(|path| !path.exists());
         let named = std::iter::once(root).chain(missing);
         let above = named.map(|path| parent(path).to_owned()).collect();
         std::fs::create_dir_all(root)
@@ -166,7 +168,11 @@ impl ObjectStore {
         }
         sync_directory(&self.root)?;
         for directory in &self.above {
-            sync_directory(directory)?;
+            match open_directory(directory) {
+                // that of others, where names can be made but not be listed
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+                opened => sync_opened(opened, directory)?,
+            }
         }
         Ok((
             self.objects.load(Ordering::Relaxed),
@@ -181,7 +187,15 @@ fn directory_number(digest: &VerityDigest) -> usize {
 }
 
 fn sync_directory(path: &Path) -> Result<()> {
-    let synced = files::open_directory(path).and_then(|dir| files::sync_directory(&dir));
+    sync_opened(open_directory(path), path)
+}
+
+fn open_directory(path: &Path) -> io::Result<Directory> {
+    Directory::open(path, OpenFor::List)
+}
+
+fn sync_opened(opened: io::Result<Directory>, path: &Path) -> Result<()> {
+    let synced = opened.and_then(|dir| files::sync_directory(&dir));
     synced.map_err(|error| Error::io("cannot sync the object store", error).path(path))
 }
 
@@ -242,7 +256,9 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
     use std::io::Write;
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 
@@ -278,6 +294,25 @@ mod tests {
         found.retain(|entry| entry.as_ref().unwrap().path().is_file());
         assert!(found.is_empty());
         assert_eq!(std::fs::read(&path).unwrap(), b"one");
+    }
+
+    #[test]
+    fn a_store_may_be_in_a_directory_that_is_not_readable() {
+        let dir = tempfile::tempdir().unwrap();
+        let mode = |mode| std::fs::set_permissions(dir.path(), Permissions::from_mode(mode));
+        mode(0o333).unwrap();
+        let fill = || {
+            if rustix::process::geteuid().is_root() {
+                let nobody = rustix::fs::Uid::from_raw(65_534);
+                rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+            }
+            let store = ObjectStore::open(&dir.path().join("store")).unwrap();
+            put(&store, store.create().unwrap(), b"one");
+            store.sync()
+        };
+        let filled = std::thread::scope(|scope| scope.spawn(fill).join().unwrap());
+        mode(0o700).unwrap();
+        assert_eq!(filled.unwrap(), (1, 3));
     }
 
     #[test]
