@@ -153,17 +153,16 @@ impl BlockCache {
         // as much as the decoders can do, and what the reader is in
         let most = (blocks.permits.count() as u64).saturating_add(1);
         let needs = needs(window.min(most.saturating_mul(size.max(LEAST_WINDOW))));
-        let room = usize::try_from(self.capacity() / 2 / size).unwrap_or(usize::MAX);
-        let mut open = blocks
-            .file_readers
-            .plan(file, &needs, room, |key| blocks.cached(key));
+        let room = (size, self.capacity() / 2);
+        let cached = |key| blocks.cached(key);
+        let mut open = blocks.file_readers.plan(file, &needs, room, cached);
         // the reader itself decodes the block that it is in
         if open.first() == needs.first() && open.len() > 1 {
             open.rotate_left(1);
         }
         let open: Arc<[Need]> = open.into();
         let threads = blocks.permits.free().min(open.len());
-        for _ in (0..threads).take_while(|_| blocks.may_spawn()) {
+        for _ in (0..threads).take_while(|_| blocks.may_prepare()) {
             let (shared, image, open) = (Arc::clone(blocks), Arc::clone(image), Arc::clone(&open));
             spawn(blocks, move || shared.prepare(&*image, file, &open));
         }

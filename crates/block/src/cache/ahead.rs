@@ -23,6 +23,12 @@ pub trait NextBlocks: Send + Sync {
     /// Returns the key of the next block; the first block follows the last one. `None` for a key of
     /// no block of this image.
     fn next(&self, key: u128) -> Option<u128>;
+    /// Returns whether the stored bytes of a block can be read without asking a server: what is
+    /// decoded ahead is no reason to fetch.
+    fn is_here(&self, key: u128) -> bool {
+        let _ = key;
+        true
+    }
     /// Opens a block.
     fn open(&self, key: u128) -> Result<Opened>;
     /// Returns the length of the longest decoded block in bytes.

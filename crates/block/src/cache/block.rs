@@ -232,17 +232,18 @@ impl Block {
         decoder.memory() > decoder.len()
     }
 
-    /// Decodes up to `end` while anybody else refers to the block, unless that fails: readers find
-    /// the failure again.
-    pub(super) fn decode_to(self: &Arc<Self>, end: u64) {
+    /// Decodes up to `end` while anybody else refers to the block. Readers find a failure again.
+    pub(super) fn decode_to(self: &Arc<Self>, end: u64) -> Result<()> {
         let mut work = self.work.lock();
         while let Some(decoder) = &work.decoder {
             let is_done = decoder.decoded().len() as u64 >= end;
-            if is_done || Arc::strong_count(self) == 1 || self.step(&mut work).is_err() {
-                return;
+            if is_done || Arc::strong_count(self) == 1 {
+                break;
             }
+            self.step(&mut work)?;
             self.serve_waiting(&mut work);
         }
+        Ok(())
     }
 
     /// Decodes one step; returns whether more is left to decode.

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use quick_cache::sync::{Cache, GuardResult};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder};
+use sinterfs_model::Result;
 
 use super::ahead::{DecodePermits, NextBlocks};
 use super::block::{Block, InUse};
@@ -67,6 +68,12 @@ impl Blocks {
         });
     }
 
+    /// Returns whether another background thread may be started for what no reader waits for: half
+    /// of the threads are left to the blocks that readers have begun.
+    pub(super) fn may_prepare(&self) -> bool {
+        self.threads.load(Ordering::Relaxed) < MAX_THREADS / 2
+    }
+
     /// Returns whether another background thread may be started.
     pub(super) fn may_spawn(&self) -> bool {
         self.threads.load(Ordering::Relaxed) < MAX_THREADS
@@ -79,56 +86,76 @@ impl Blocks {
         most <= self.cache.capacity()
     }
 
-    /// Decodes the first following block that is not cached.
+    /// Decodes the first following block that is not cached, if it need not be fetched.
     pub(super) fn start_next(&self, image: &dyn NextBlocks, key: u128) {
         let mut next = image.next(key);
         while let Some(found) = next.filter(|found| *found != key) {
             if self.cache.peek(&found).is_none() {
-                return self.decode(image, found);
+                if image.is_here(found) {
+                    self.decode(image, found);
+                }
+                return;
             }
             next = image.next(found);
         }
     }
 
     fn decode(&self, image: &dyn NextBlocks, key: u128) {
-        if let Some(block) = self.open_ahead(image, key)
+        if let Ok(Some(block)) = self.open_ahead(image, key)
             && block.claim_finish(|_| true)
         {
             finish(self, key, &block.release());
         }
     }
 
-    /// Returns a block, which is opened if it is not cached; `None` if a reader opens it already,
-    /// or if that fails: a reader that needs the block gets the error.
-    fn open_ahead(&self, image: &dyn NextBlocks, key: u128) -> Option<InUse> {
+    /// Returns a block, which is opened if it is not cached; `None` if a reader opens it already.
+    /// An error is not kept: a reader that needs the block gets it.
+    fn open_ahead(&self, image: &dyn NextBlocks, key: u128) -> Result<Option<InUse>> {
         let guard = match self.cache.get_value_or_guard(&key, Some(Duration::ZERO)) {
-            GuardResult::Value(CacheEntry::Block { block, .. }) => return Some(InUse::new(block)),
-            GuardResult::Value(CacheEntry::Failed(_)) | GuardResult::Timeout => return None,
+            GuardResult::Value(CacheEntry::Block { block, .. }) => {
+                return Ok(Some(InUse::new(block)));
+            }
+            GuardResult::Value(CacheEntry::Failed(_)) | GuardResult::Timeout => return Ok(None),
             GuardResult::Guard(guard) => guard,
         };
         // before it is in the cache, which may be full of what is used more often
-        let in_use = InUse::new(Arc::new(Block::new(image.open(key).ok()?)));
+        let in_use = InUse::new(Arc::new(Block::new(image.open(key)?)));
         let _ = in_use.with_memory(|memory| {
             let block = Arc::clone(&in_use);
             guard.insert(CacheEntry::Block { block, memory })
         });
-        Some(in_use)
+        Ok(Some(in_use))
     }
 
     /// Decodes blocks as far as the reader of a file needs them, while it does; other threads may
-    /// do the same with other ones of them.
+    /// do the same with other ones of them. Blocks that would have to be fetched are left out.
     pub(super) fn prepare(&self, image: &dyn NextBlocks, file: u128, needs: &[Need]) {
         for need in needs {
             let Some(_busy) = self.file_readers.begin(file, need.key) else {
                 continue;
             };
-            if let Some(block) = self.open_ahead(image, need.key)
-                && let Some(end) = self.file_readers.keep(file, need.key, &block)
-            {
-                block.decode_to(end);
-                self.update_weight(need.key, &block.release());
+            if !image.is_here(need.key) {
+                continue;
+            }
+            let decoded = match self.open_ahead(image, need.key) {
+                Ok(None) => continue,
+                Err(error) => Err(error),
+                Ok(Some(block)) => self.decode_kept(file, need.key, block),
+            };
+            if decoded.is_err() {
+                self.file_readers.leave(file, need.key);
             }
         }
+    }
+
+    /// Decodes a block as far as the reader of a file needs it, if it still does.
+    fn decode_kept(&self, file: u128, key: u128, block: InUse) -> Result<()> {
+        let Some(end) = self.file_readers.keep(file, key, &block) else {
+            return Ok(());
+        };
+        let decoded = block.decode_to(end);
+        self.update_weight(key, &block.release());
+        decoded
     }
 
     pub(super) fn cached(&self, key: u128) -> Option<Arc<Block>> {

@@ -62,12 +62,16 @@ struct KeptBlock {
     block: Option<InUse>,
     /// Whether a thread prepares it.
     is_busy: bool,
+    /// Whether that failed: the reader gets the error, and it is not tried again.
+    is_failed: bool,
+    /// The most bytes that it takes, decoded.
+    size: u64,
 }
 
 impl KeptBlock {
     fn is_done(&self) -> bool {
         let block = self.block.as_ref();
-        block.is_some_and(|block| block.has(self.need.end))
+        self.is_failed || block.is_some_and(|block| block.has(self.need.end))
     }
 }
 
@@ -138,19 +142,22 @@ impl FileReaders {
         reader.ahead(len)
     }
 
-    /// Takes what a reader needs next, of which `most` blocks are kept for all readers, and nothing
-    /// else any more. Returns what no thread prepares yet.
+    /// Takes what a reader needs next, blocks of at most `size` bytes. As many of them are kept as
+    /// are `most` bytes for all readers together, and nothing else any more for this reader.
+    /// Returns what no thread prepares yet.
     pub(super) fn plan(
         &self,
         file: u128,
         needs: &[Need],
-        most: usize,
+        (size, most): (u64, u64),
         cached: impl Fn(u128) -> Option<Arc<Block>>,
     ) -> Vec<Need> {
         let mut readers = self.readers.lock();
         let of_others = readers.iter().filter(|reader| reader.file != file);
-        let others: usize = of_others.map(|reader| reader.kept.len()).sum();
-        let most = most.saturating_sub(others);
+        let of_others = of_others.flat_map(|reader| &reader.kept);
+        let others = of_others.fold(0, |sum: u64, kept| sum.saturating_add(kept.size));
+        let most = most.saturating_sub(others) / size.max(1);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
         let Some(reader) = readers.iter_mut().find(|reader| reader.file == file) else {
             return Vec::new();
         };
@@ -167,6 +174,8 @@ impl FileReaders {
                         need: *need,
                         block: cached(need.key).map(InUse::new),
                         is_busy: false,
+                        is_failed: false,
+                        size,
                     });
                     match reader.kept.last_mut() {
                         Some(kept) => kept,
@@ -175,8 +184,7 @@ impl FileReaders {
                 }
             };
             kept.need = *need;
-            let is_done = kept.block.as_ref().is_some_and(|block| block.has(need.end));
-            if !kept.is_busy && !is_done {
+            if !kept.is_busy && !kept.is_done() {
                 open.push(*need);
             }
         }
@@ -203,6 +211,15 @@ impl FileReaders {
             kept.block = Some(InUse::new(Arc::clone(block)));
             kept.need.end
         })
+    }
+
+    /// Keeps a block no more that cannot be prepared.
+    pub(super) fn leave(&self, file: u128, key: u128) {
+        // the reader may be gone
+        let _ = self.with(file, key, |kept| {
+            kept.block = None;
+            kept.is_failed = true;
+        });
     }
 
     /// Forgets all readers.
@@ -275,15 +292,21 @@ mod tests {
             }
         }
         let nothing = |_| None;
-        assert_eq!(files.plan(1, &needs, 2, nothing), needs[..2]);
-        assert_eq!(files.plan(2, &needs, 3, nothing), needs[..1]);
+        assert_eq!(files.plan(1, &needs, (4, 8), nothing), needs[..2]);
+        assert_eq!(files.plan(2, &needs, (4, 12), nothing), needs[..1]);
         let busy = files.begin(1, 1).unwrap();
         assert!(files.begin(1, 1).is_none() && files.begin(1, 9).is_none());
-        assert_eq!(files.plan(1, &needs, 3, nothing), needs[1..2]);
+        assert_eq!(files.plan(1, &needs, (4, 12), nothing), needs[1..2]);
         drop(busy);
-        assert_eq!(files.plan(1, &needs, 3, nothing), needs[..2]);
+        assert_eq!(files.plan(1, &needs, (4, 12), nothing), needs[..2]);
+        // what fails is not tried again
+        files.leave(1, 1);
+        assert!(files.begin(1, 1).is_none());
+        assert_eq!(files.plan(1, &needs, (4, 12), nothing), needs[1..2]);
+        // blocks of another image are larger
+        assert!(files.plan(2, &needs, (9, 12), nothing).is_empty());
         // a reader that needs none of them any more
-        assert!(files.plan(1, &[], 3, nothing).is_empty());
-        assert_eq!(files.plan(2, &needs, 3, nothing), needs);
+        assert!(files.plan(1, &[], (4, 12), nothing).is_empty());
+        assert_eq!(files.plan(2, &needs, (4, 12), nothing), needs);
     }
 }

@@ -509,6 +509,47 @@ impl NextBlocks for Four {
     }
 }
 
+/// An image of four blocks, of which a server has the second one and the last one.
+struct FetchedInPart(Four);
+
+impl NextBlocks for FetchedInPart {
+    fn next(&self, key: u128) -> Option<u128> {
+        self.0.next(key)
+    }
+
+    fn is_here(&self, key: u128) -> bool {
+        key.is_multiple_of(2)
+    }
+
+    fn open(&self, _: u128) -> Result<Opened> {
+        encoded(self.0.encoding, &self.0.raw)()
+    }
+
+    fn block_size(&self) -> u64 {
+        self.0.block_size()
+    }
+}
+
+#[test]
+fn what_would_have_to_be_fetched_is_not_decoded_ahead() {
+    let (raw, encoding) = (sample(2 << 20), "zstd:level=1");
+    let image = Arc::new(FetchedInPart(Four { raw, encoding }));
+    let cache = BlockCache::new(64 << 20, 2 << 20);
+    cache.decode_ahead(Some(Arc::downgrade(&image) as Weak<dyn NextBlocks>));
+    // of blocks 0 to 3, each read in turn
+    for offset in [0, 128 << 10, 256 << 10] {
+        let needs = |_| {
+            let ends = [0, 1, 2, 3].map(|key| Need { key, end: 2 << 20 });
+            ends.to_vec()
+        };
+        cache.before_read(77, offset, 128 << 10, needs);
+    }
+    assert!(soon(|| cache.holds(0) && cache.holds(2)), "{cache:?}");
+    wait_often(&cache, &image.0);
+    thread::sleep(Duration::from_millis(50));
+    assert!(!cache.holds(1) && !cache.holds(3), "{cache:?}");
+}
+
 /// An image that has none of the blocks that are read.
 struct Another;
 

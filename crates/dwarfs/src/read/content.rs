@@ -273,10 +273,14 @@ impl NextBlocks for Dwarfs {
         let block = key.checked_sub(self.cache_key);
         let next = block.filter(|block| *block < count)?.saturating_add(1);
         let next = if next < count { next } else { 0 };
-        // who decodes ahead has no reason to fetch
-        let range = self.sections.blocks.get(usize::try_from(next).ok()?);
-        let is_here = range.is_some_and(|range| self.reader.is_here(*range));
-        is_here.then_some(self.cache_key | next)
+        Some(self.cache_key | next)
+    }
+
+    fn is_here(&self, key: u128) -> bool {
+        let block = key.checked_sub(self.cache_key);
+        let block = block.and_then(|block| usize::try_from(block).ok());
+        let range = block.and_then(|block| self.sections.blocks.get(block));
+        range.is_some_and(|range| self.reader.is_here(*range))
     }
 
     fn open(&self, key: u128) -> Result<Opened> {
