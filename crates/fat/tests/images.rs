@@ -12,7 +12,7 @@ use std::sync::Arc;
 use sinterfs_block::MemorySource;
 use sinterfs_fat::check::check;
 use sinterfs_fat::read::{Fat, OpenOptions, is_image};
-use sinterfs_model::{Cursor, FileType, Image, Ino, Kind, Limits, Quiet, Result};
+use sinterfs_model::{Cursor, ExtentSource, FileType, Image, Ino, Kind, Limits, Quiet, Result};
 use sinterfs_testkit::{Random, noise, read_file, skip};
 
 fn open(bytes: &[u8]) -> Result<Fat> {
@@ -86,6 +86,36 @@ fn tree(root: &Path) {
         noise(2, 70_001),
     )
     .unwrap();
+}
+
+/// Returns the number of the file or directory with a name in the root.
+fn in_root(image: &Fat, name: &str) -> Ino {
+    let found = image.lookup(image.info().root, name.as_bytes());
+    found.unwrap().unwrap()
+}
+
+/// Returns where the content of a file begins.
+fn first_byte(image: &Fat, file: Ino) -> u64 {
+    let mut first = None;
+    image
+        .extents(file, 0, &mut |extent| {
+            first = Some(extent.source);
+            ControlFlow::Break(())
+        })
+        .unwrap();
+    let Some(ExtentSource::Block { block, .. }) = first else {
+        panic!("content is stored");
+    };
+    block
+}
+
+/// Returns where the entry of a cluster is in the table of a FAT16 of mkfs.fat with one table and
+/// sectors and clusters of 512 bytes; the cluster is that of a byte of the image.
+fn table_entry(bytes: &[u8], at: u64) -> (usize, u16) {
+    let field = |at: usize| u64::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
+    let (reserved, table_len, root_len) = (field(14) * 512, field(22) * 512, field(17) * 32);
+    let cluster = (at - (reserved + table_len + root_len)) / 512 + 2;
+    ((reserved + cluster * 2) as usize, cluster as u16)
 }
 
 /// Makes a file system of a tree; `None` without its tools.
@@ -238,34 +268,15 @@ fn chains_that_lead_back_are_damage_of_their_files() {
         return;
     };
     let image = open(&bytes).unwrap();
-    let root = image.info().root;
-    let file = image
-        .lookup(root, "ünïcödé ☃.txt".as_bytes())
-        .unwrap()
-        .unwrap();
-    let mut first = None;
-    image
-        .extents(file, 0, &mut |extent| {
-            first = Some(extent);
-            ControlFlow::Break(())
-        })
-        .unwrap();
-    let sinterfs_model::ExtentSource::Block { block, .. } = first.unwrap().source else {
-        panic!("content is stored");
-    };
-    // the entry of its first cluster, by the layout of mkfs.fat: 4 reserved sectors, one table
-    let reserved = u64::from(u16::from_le_bytes([bytes[14], bytes[15]])) * 512;
-    let table_len = u64::from(u16::from_le_bytes([bytes[22], bytes[23]])) * 512;
-    let root_len = u64::from(u16::from_le_bytes([bytes[17], bytes[18]])) * 32;
-    let cluster = (block - (reserved + table_len + root_len)) / 512 + 2;
+    let file = in_root(&image, "ünïcödé ☃.txt");
+    let (at, cluster) = table_entry(&bytes, first_byte(&image, file));
     for (next, what) in [
-        (cluster as u16, "in two chains"),
+        (cluster, "in two chains"),
         (0, "free"),
         (0xfff7, "leads to"),
         (0xffff, "clusters, where the size needs"),
     ] {
         let mut bad = bytes.clone();
-        let at = (reserved + cluster * 2) as usize;
         bad[at..at + 2].copy_from_slice(&next.to_le_bytes());
         let image = open(&bad).unwrap();
         let error = image.read_at(file, 0, &mut [0; 10]).unwrap_err();
@@ -279,4 +290,26 @@ fn chains_that_lead_back_are_damage_of_their_files() {
         let report = check(Arc::new(MemorySource(bad)), &OpenOptions::default(), &Quiet).unwrap();
         assert_eq!(report.findings.into_messages().0.len(), 1);
     }
+}
+
+/// Directories have at most 2 MiB; a file of that size is still no directory.
+#[test]
+fn a_file_of_2_mib_ends_where_its_size_says() {
+    let work = tempfile::tempdir().unwrap();
+    let tree = work.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    let stored = noise(3, 2 << 20);
+    fs::write(tree.join("LARGE"), &stored).unwrap();
+    let Some(bytes) = made(work.path(), "4M", KINDS[2].2) else {
+        return;
+    };
+    let image = open(&bytes).unwrap();
+    let file = in_root(&image, "LARGE");
+    assert!(content(&image, file).unwrap() == stored);
+    let (at, _) = table_entry(&bytes, first_byte(&image, file) + (1 << 20));
+    let mut bad = bytes;
+    bad[at..at + 2].copy_from_slice(&[0xff; 2]);
+    let image = open(&bad).unwrap();
+    let error = image.read_at(file, 0, &mut [0; 10]).unwrap_err();
+    assert_eq!(error.kind(), Kind::Corrupt, "{error}");
 }

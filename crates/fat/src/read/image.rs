@@ -207,6 +207,10 @@ impl Image for Fat {
             at += now.len() as u64;
             rest = later;
         }
+        if !rest.is_empty() {
+            let what = format!("the clusters end at byte {at} of {}", node.size);
+            return Err(Error::corrupt(what).at("table", self.table()));
+        }
         Ok(len)
     }
 }

@@ -114,7 +114,7 @@ impl FatWalk<'_> {
         let bytes = if self.boot.root_len > 0 {
             self.window.read(self.boot.root, self.boot.root_len)?
         } else {
-            root.runs = self.chain(self.boot.root_cluster, DIRECTORY_MAX)?;
+            root.runs = self.chain(self.boot.root_cluster, None)?;
             self.content(root.runs.clone())?.into()
         };
         self.found.nodes.push(root);
@@ -168,13 +168,9 @@ impl FatWalk<'_> {
     fn entry(&mut self, dir: u32, entry: FileEntry) -> Result<()> {
         self.spend(NAME_MEMORY + entry.name.len() as u64)?;
         let mut found = node(&entry, dir);
-        let most = if found.is_directory {
-            DIRECTORY_MAX
-        } else {
-            entry.size.into()
-        };
         if found.is_directory || entry.size > 0 {
-            match self.chain(entry.cluster, most) {
+            let size = (!found.is_directory).then_some(entry.size);
+            match self.chain(entry.cluster, size) {
                 Ok(runs) => found.runs = runs,
                 Err(error) if error.kind() == sinterfs_model::Kind::Limit => return Err(error),
                 Err(error) => found.damage = Some(error.what().to_owned()),
@@ -188,8 +184,10 @@ impl FatWalk<'_> {
         Ok(())
     }
 
-    /// Appends the runs of a chain that has at most so many bytes, and of a file exactly so many.
-    fn chain(&mut self, first: u32, bytes: u64) -> Result<Range<u32>> {
+    /// Appends the runs of a chain: all clusters of a file of that size; without a size those of a
+    /// directory, of which only the largest is known.
+    fn chain(&mut self, first: u32, size: Option<u32>) -> Result<Range<u32>> {
+        let bytes = size.map_or(DIRECTORY_MAX, u64::from);
         let most = bytes.div_ceil(self.boot.cluster);
         let runs = &mut self.found.runs;
         let start = runs.len();
@@ -197,8 +195,7 @@ impl FatWalk<'_> {
         let added = self.found.runs.len().saturating_sub(start) as u64;
         self.spend(added.saturating_mul(size_of::<ClusterRun>() as u64))?;
         let count = count?;
-        let is_directory = bytes == DIRECTORY_MAX;
-        if count < most && !is_directory {
+        if size.is_some() && count < most {
             let what = format!("{count} clusters, where the size needs {most}");
             return Err(Error::corrupt(what));
         }
