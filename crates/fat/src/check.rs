@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Findings, Kind, Observer, Result, Stage, Tally};
 
-use crate::read::{Fat, OpenOptions};
+use crate::read::{Fat, FatNode, OpenOptions};
 
 /// What a check found.
 #[derive(Debug, Default)]
@@ -51,24 +51,25 @@ pub fn check(
     observer.expect(Stage::Verify, tally(nodes.len() as u64));
     for (number, node) in (1_u64..).zip(nodes) {
         observer.check_cancelled()?;
-        if let Some(damage) = &node.damage {
-            let what = format!("inode {number:#x}: {damage}");
-            report
-                .findings
-                .problem(Error::corrupt(what).within("table"));
-        }
-        let end = image.nodes.runs(node).iter().filter_map(|run| {
-            let at = image.boot.position(run.cluster)?;
-            Some(at + u64::from(run.count) * image.boot.cluster)
-        });
-        if end.max().is_some_and(|end| end > image.window_len()) {
-            let what = format!("inode {number:#x}: clusters past the end of the file");
-            report
-                .findings
-                .problem(Error::corrupt(what).within("table"));
+        if let Some(problem) = problem(&image, number, node) {
+            report.findings.problem(problem);
         }
         report.inodes += 1;
         observer.advance(Stage::Verify, tally(1));
     }
     Ok(report)
+}
+
+/// Returns what is wrong with the clusters of an inode.
+fn problem(image: &Fat, number: u64, node: &FatNode) -> Option<Error> {
+    if let Some(damage) = &node.damage {
+        return Some(damage.error(format!("inode {number:#x}: {}", damage.what)));
+    }
+    let ends = image.nodes.runs(node).iter().filter_map(|run| {
+        let at = image.boot.position(run.cluster)?;
+        Some(at + u64::from(run.count) * image.boot.cluster)
+    });
+    let what = format!("inode {number:#x}: clusters past the end of the file");
+    let is_cut_off = ends.max()? > image.window_len();
+    is_cut_off.then(|| Error::corrupt(what).at("table", image.table()))
 }

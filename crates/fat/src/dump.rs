@@ -41,7 +41,7 @@ pub fn dump(image: &Fat, out: &mut dyn Write) -> Result<()> {
             ))?;
         }
         if let Some(damage) = &node.damage {
-            line(format_args!("  damaged: {damage}"))?;
+            line(format_args!("  damaged: {}", damage.what))?;
         }
         for name in image.nodes.names(node) {
             let shown = String::from_utf8_lossy(&name.name);

@@ -12,4 +12,5 @@ mod nodes;
 mod open;
 
 pub use boot::is_image;
+pub(crate) use nodes::FatNode;
 pub use open::{Fat, OpenOptions};

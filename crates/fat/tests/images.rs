@@ -313,3 +313,53 @@ fn a_file_of_2_mib_ends_where_its_size_says() {
     let error = image.read_at(file, 0, &mut [0; 10]).unwrap_err();
     assert_eq!(error.kind(), Kind::Corrupt, "{error}");
 }
+
+#[test]
+fn a_damaged_directory_is_an_error_where_it_is_read() {
+    let work = tempfile::tempdir().unwrap();
+    tree(&work.path().join("tree"));
+    let Some(bytes) = made(work.path(), KINDS[2].1, KINDS[2].2) else {
+        return;
+    };
+    // the last cluster of those that are used becomes that of a directory
+    let listed = contents(&open(&bytes).unwrap());
+    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() / 512 * 512;
+    let (_, last) = table_entry(&bytes, used as u64);
+    let entry = bytes
+        .windows(11)
+        .position(|name| name == b"MANY       ")
+        .unwrap();
+    let mut bad = bytes[..used].to_vec();
+    bad[entry + 26..entry + 28].copy_from_slice(&last.to_le_bytes());
+    let (after, _) = table_entry(&bytes, used as u64);
+    bad[after..after + 2].copy_from_slice(&[0xff; 2]);
+    let image = open(&bad).unwrap();
+    let many = in_root(&image, "MANY");
+    let error = image
+        .read_dir(many, Cursor::START, &mut |_| ControlFlow::Continue(()))
+        .unwrap_err();
+    assert_eq!(error.kind(), Kind::Corrupt, "{error}");
+    assert_eq!(error.place().unwrap().offset, Some(used as u64), "{error}");
+    assert!(contents(&image).len() >= listed.len() - 302);
+    let report = check(Arc::new(MemorySource(bad)), &OpenOptions::default(), &Quiet).unwrap();
+    let problems = report.findings.problems();
+    assert!(
+        problems
+            .iter()
+            .any(|problem| problem.place() == error.place()),
+        "{problems:?}"
+    );
+    // without the root there is nothing, and a limit has its place, too
+    let error = open(&bytes[..used / 512 / 512 * 512]).unwrap_err();
+    assert!(error.place().is_some(), "{error}");
+    let options = OpenOptions {
+        limits: Limits {
+            metadata: 40_000,
+            ..Limits::default()
+        },
+        ..OpenOptions::default()
+    };
+    let error = Fat::open(Arc::new(MemorySource(bytes)), &options).unwrap_err();
+    assert_eq!(error.kind(), Kind::Limit, "{error}");
+    assert!(error.place().is_some(), "{error}");
+}

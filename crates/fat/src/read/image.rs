@@ -29,7 +29,7 @@ impl Fat {
             let what = format!("inode {:#x} is not a directory", ino.0);
             return Err(Error::invalid(what));
         }
-        self.sound(node)
+        sound(node)
     }
 
     fn file(&self, ino: Ino) -> Result<&FatNode> {
@@ -38,19 +38,11 @@ impl Fat {
             let what = format!("inode {:#x} is not a file", ino.0);
             return Err(Error::invalid(what));
         }
-        self.sound(node)
-    }
-
-    /// Fails with `Corrupt` if the clusters of an inode are damaged.
-    fn sound<'a>(&self, node: &'a FatNode) -> Result<&'a FatNode> {
-        match &node.damage {
-            None => Ok(node),
-            Some(damage) => Err(Error::corrupt(damage.clone()).at("table", self.table())),
-        }
+        sound(node)
     }
 
     /// Returns the position of the table in the file.
-    fn table(&self) -> u64 {
+    pub(crate) fn table(&self) -> u64 {
         self.offset().saturating_add(self.boot.table)
     }
 
@@ -67,6 +59,14 @@ impl Fat {
         let len = u64::from(run.count) * self.boot.cluster;
         let at = self.boot.position(run.cluster).unwrap_or(u64::MAX);
         (at, start, len.min(u64::from(size).saturating_sub(start)))
+    }
+}
+
+/// Fails if the clusters of an inode are damaged.
+fn sound(node: &FatNode) -> Result<&FatNode> {
+    match &node.damage {
+        None => Ok(node),
+        Some(damage) => Err(damage.error(damage.what.clone())),
     }
 }
 

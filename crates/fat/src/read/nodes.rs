@@ -5,14 +5,14 @@
 //!
 //! **Invariant:** directories have clusters of their own, so that the walk ends. The entries of a
 //! directory are adjacent and sorted by name, and names are unique; a further entry with a name is
-//! left out. Content whose clusters are damaged is an error when it is read.
+//! left out. A file or directory whose clusters are damaged is an error when it is read.
 //!
 //! Memory: about 120 bytes per name, 12 per run of clusters.
 
 use std::ops::Range;
 
 use sinterfs_block::{ReadAt, Window};
-use sinterfs_model::{Error, Limits, Result, Time};
+use sinterfs_model::{Error, Kind, Limits, Place, Result, Time};
 
 use super::boot::{BootSector, FatKind};
 use super::clusters::{ClusterRun, Clusters};
@@ -21,11 +21,48 @@ use super::entries::{FatListing, FileEntry, attributes, listing};
 /// The memory of a name in bytes, about.
 const NAME_MEMORY: u64 = 120;
 
+/// The memory of what is wrong with a file or directory in bytes, about.
+const DAMAGE_MEMORY: u64 = 200;
+
 /// The largest directory in bytes: 65,536 entries.
 const DIRECTORY_MAX: u64 = 2 << 20;
 
 /// Messages about what is left out that are kept.
 const MESSAGES: usize = 1000;
+
+/// Why a file or directory cannot be read, and where that is seen.
+#[derive(Debug)]
+pub(crate) struct FatDamage {
+    kind: Kind,
+    pub(crate) what: String,
+    place: Option<Place>,
+}
+
+impl FatDamage {
+    /// Keeps an error of the image; errors of the machine and of limits are returned.
+    fn of(error: Error) -> Result<Box<Self>> {
+        match error.kind() {
+            kind @ (Kind::Corrupt | Kind::Unsupported) => Ok(Box::new(Self {
+                kind,
+                what: error.what().to_owned(),
+                place: error.place().cloned(),
+            })),
+            _ => Err(error),
+        }
+    }
+
+    /// Returns the error of a read with a message.
+    pub(crate) fn error(&self, what: String) -> Error {
+        let error = Error::new(self.kind, what);
+        match &self.place {
+            Some(Place { structure, offset }) => match offset {
+                Some(offset) => error.at(structure.clone(), *offset),
+                None => error.within(structure.clone()),
+            },
+            None => error,
+        }
+    }
+}
 
 /// A file or directory.
 #[derive(Debug)]
@@ -41,7 +78,7 @@ pub(crate) struct FatNode {
     /// The indexes of its runs.
     pub(crate) runs: Range<u32>,
     /// What is wrong with its clusters.
-    pub(crate) damage: Option<String>,
+    pub(crate) damage: Option<Box<FatDamage>>,
 }
 
 /// A name in a directory, and the index of what it stands for.
@@ -112,7 +149,8 @@ impl FatWalk<'_> {
     fn root(&mut self) -> Result<()> {
         let mut root = node(&directory(), 0);
         let bytes = if self.boot.root_len > 0 {
-            self.window.read(self.boot.root, self.boot.root_len)?
+            let read = self.window.read(self.boot.root, self.boot.root_len);
+            read.map_err(|error| self.located(error, "directory", self.boot.root))?
         } else {
             root.runs = self.chain(self.boot.root_cluster, None)?;
             self.content(root.runs.clone())?.into()
@@ -127,8 +165,25 @@ impl FatWalk<'_> {
         let Some(node) = self.found.nodes.get(index as usize) else {
             return Ok(());
         };
-        let bytes = self.content(node.runs.clone())?;
-        self.add(index, listing(&bytes, self.boot.kind == FatKind::Fat32))
+        match self.content(node.runs.clone()) {
+            Ok(bytes) => self.add(index, listing(&bytes, self.boot.kind == FatKind::Fat32)),
+            Err(error) => self.damage(index, error),
+        }
+    }
+
+    /// Keeps what is wrong with a file or directory.
+    fn damage(&mut self, index: u32, error: Error) -> Result<()> {
+        let damage = FatDamage::of(error)?;
+        self.spend(DAMAGE_MEMORY)?;
+        if let Some(node) = self.found.nodes.get_mut(index as usize) {
+            node.damage = Some(damage);
+        }
+        Ok(())
+    }
+
+    /// Adds the place in the file system to an error.
+    fn located(&self, error: Error, structure: &'static str, at: u64) -> Error {
+        error.at(structure, self.window.start().saturating_add(at))
     }
 
     /// Appends the names of a directory.
@@ -168,20 +223,21 @@ impl FatWalk<'_> {
     fn entry(&mut self, dir: u32, entry: FileEntry) -> Result<()> {
         self.spend(NAME_MEMORY + entry.name.len() as u64)?;
         let mut found = node(&entry, dir);
+        let index = number(self.found.nodes.len());
+        let mut problem = None;
         if found.is_directory || entry.size > 0 {
             let size = (!found.is_directory).then_some(entry.size);
             match self.chain(entry.cluster, size) {
                 Ok(runs) => found.runs = runs,
-                Err(error) if error.kind() == sinterfs_model::Kind::Limit => return Err(error),
-                Err(error) => found.damage = Some(error.what().to_owned()),
+                Err(error) => problem = Some(error),
             }
         }
         self.found.names.push(FatName {
             name: entry.name,
-            node: number(self.found.nodes.len()),
+            node: index,
         });
         self.found.nodes.push(found);
-        Ok(())
+        problem.map_or(Ok(()), |error| self.damage(index, error))
     }
 
     /// Appends the runs of a chain: all clusters of a file of that size; without a size those of a
@@ -192,12 +248,13 @@ impl FatWalk<'_> {
         let runs = &mut self.found.runs;
         let start = runs.len();
         let count = self.clusters.chain(first, most, runs);
+        let count = count.map_err(|error| self.located(error, "table", self.boot.table));
         let added = self.found.runs.len().saturating_sub(start) as u64;
         self.spend(added.saturating_mul(size_of::<ClusterRun>() as u64))?;
         let count = count?;
         if size.is_some() && count < most {
             let what = format!("{count} clusters, where the size needs {most}");
-            return Err(Error::corrupt(what));
+            return Err(self.located(Error::corrupt(what), "table", self.boot.table));
         }
         Ok(number(start)..number(self.found.runs.len()))
     }
@@ -211,7 +268,7 @@ impl FatWalk<'_> {
             let at = at.ok_or_else(|| Error::corrupt("a cluster that does not exist"))?;
             let len = u64::from(run.count) * self.boot.cluster;
             let read = self.window.read(at, len);
-            let read = read.map_err(|error| error.at("directory", self.window.start() + at))?;
+            let read = read.map_err(|error| self.located(error, "directory", at))?;
             bytes.extend_from_slice(&read);
         }
         Ok(bytes)
@@ -219,8 +276,9 @@ impl FatWalk<'_> {
 
     fn spend(&mut self, bytes: u64) -> Result<()> {
         let left = self.budget.checked_sub(bytes);
-        self.budget =
-            left.ok_or_else(|| Error::limit("the files take more memory than metadata may take"))?;
+        self.budget = left.ok_or_else(|| {
+            Error::limit("the files take more memory than metadata may take").within("directories")
+        })?;
         Ok(())
     }
 
