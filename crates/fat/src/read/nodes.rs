@@ -104,12 +104,14 @@ impl FatNodes {
     /// Walks all directories. `Corrupt` if the root is damaged, `Limit` if there are too many
     /// names.
     pub(super) fn read(window: &Window, boot: &BootSector, limits: &Limits) -> Result<Self> {
-        let clusters = Clusters::read(window, boot, limits)?;
+        let clusters = Clusters::read(window, boot, limits);
+        let table = window.start().saturating_add(boot.table);
+        let clusters = clusters.map_err(|error| error.at("table", table))?;
         let mut walk = FatWalk {
             window,
             boot,
+            budget: limits.metadata.saturating_sub(clusters.memory()),
             clusters,
-            budget: limits.metadata,
             found: Self::default(),
         };
         walk.root()?;
