@@ -19,6 +19,9 @@ pub(crate) mod attributes {
     pub(crate) const LONG_NAME: u8 = 0x0f;
 }
 
+/// The longest name in bytes of UTF-8; of a short one there are at most 37.
+const NAME_MAX: usize = 255;
+
 /// The characters of the bytes from 0x80 on in short names, by code page 437.
 const UPPER: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»\
     ░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀\
@@ -66,8 +69,7 @@ pub(crate) fn listing(bytes: &[u8], has_high: bool) -> FatListing {
                 if name == b"." || name == b".." {
                     continue;
                 }
-                if name.is_empty() || name.len() > 255 || name.contains(&b'/') || name.contains(&0)
-                {
+                if name.is_empty() || name.contains(&b'/') || name.contains(&0) {
                     let shown = String::from_utf8_lossy(&name).into_owned();
                     listing.left_out.push(shown);
                     continue;
@@ -124,7 +126,8 @@ impl LongName {
         self.next = number - 1;
     }
 
-    /// Returns the name that belongs to a short one, if it is complete.
+    /// Returns the name that belongs to a short one, if it is complete and not longer than names
+    /// may be.
     fn take(&mut self, entry: &[u8; 32]) -> Option<Vec<u8>> {
         let long = std::mem::take(self);
         let (name, _) = entry.split_first_chunk::<11>()?;
@@ -134,7 +137,9 @@ impl LongName {
         }
         let units = long.units.split(|unit| *unit == 0).next()?;
         let text = String::from_utf16(units).ok()?;
-        (!text.is_empty()).then(|| text.into_bytes())
+        (1..=NAME_MAX)
+            .contains(&text.len())
+            .then(|| text.into_bytes())
     }
 }
 
@@ -223,6 +228,44 @@ mod tests {
         entry[..11].copy_from_slice(name);
         entry[11] = attributes;
         entry
+    }
+
+    /// Returns the entries of a long name and of the short one that it belongs to.
+    fn with_long_name(name: &str, short: &[u8; 11]) -> Vec<[u8; 32]> {
+        let sum = short
+            .iter()
+            .fold(0_u8, |sum, byte| sum.rotate_right(1).wrapping_add(*byte));
+        let units: Vec<u16> = name.encode_utf16().chain([0]).collect();
+        let parts = units.chunks(13).zip(1_u8..).map(|(part, number)| {
+            let mut units = [0xffff; 13];
+            units[..part.len()].copy_from_slice(part);
+            let mut entry = entry(&[0; 11], attributes::LONG_NAME);
+            let places = [1, 3, 5, 7, 9, 14, 16, 18, 20, 22, 24, 28, 30];
+            for (at, unit) in places.into_iter().zip(units) {
+                entry[at..at + 2].copy_from_slice(&unit.to_le_bytes());
+            }
+            (entry[0], entry[13]) = (number, sum);
+            entry
+        });
+        let mut entries: Vec<_> = parts.collect();
+        entries.last_mut().unwrap()[0] |= 0x40;
+        entries.reverse();
+        entries.push(entry(short, 0));
+        entries
+    }
+
+    #[test]
+    fn a_long_name_of_too_many_bytes_gives_way_to_the_short_one() {
+        let entries = [
+            with_long_name(&"é".repeat(127), b"FITS~1  TXT"),
+            with_long_name(&"é".repeat(128), b"LONG~1  TXT"),
+            with_long_name(&"日".repeat(255), b"LONG~2  TXT"),
+        ];
+        let found = listing(&entries.concat().concat(), true);
+        let names: Vec<_> = found.entries.iter().map(|entry| &entry.name[..]).collect();
+        let fits = "é".repeat(127);
+        assert_eq!(names, [fits.as_bytes(), b"LONG~1.TXT", b"LONG~2.TXT"]);
+        assert!(found.left_out.is_empty());
     }
 
     #[test]
