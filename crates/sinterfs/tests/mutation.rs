@@ -192,7 +192,8 @@ fn cpu_time() -> Duration {
     Duration::from_nanos(nanos)
 }
 
-/// Images of a small tree with every codec and with what else changes the layout, and the vectors.
+/// Images of a small tree with every codec and with what else changes the layout, the seeds of the
+/// fuzz target, and the vectors.
 fn images() -> Vec<Vec<u8>> {
     let dir = tempfile::tempdir().unwrap();
     let tree = dir.path().join("tree");
@@ -230,7 +231,8 @@ fn images() -> Vec<Vec<u8>> {
             ..request(&tree, &path, codec, codec)
         })
     });
-    dwarfs.into_iter().chain(others).chain(vectors()).collect()
+    let made = dwarfs.into_iter().chain(others);
+    made.chain(inputs("image")).chain(vectors()).collect()
 }
 
 fn vectors() -> Vec<Vec<u8>> {
