@@ -17,6 +17,7 @@ mod fuzz;
 mod golden;
 mod licences;
 mod publish;
+mod schedules;
 mod test;
 mod toolchains;
 
@@ -33,6 +34,7 @@ usage: cargo xtask VERB [ARGUMENTS]      (or ./x VERB, which installs what is mi
   doc                 the documentation of every crate, warnings denied
   features            the library with each of its Cargo features alone
   package [ARGS]      every crate that is published, packed
+  schedules [ARGS]    the block cache and the permits, in many orders of their threads' steps
   msrv                everything, checked by the oldest Rust that README names
   cross [--all] [TARGET]...   tests of the reading crates on s390x (big-endian) and aarch64, by
                       qemu; with --all on all systems, Windows by wine among them, all tests
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         "doc" => publish::doc(),
         "features" => features::features(),
         "package" => publish::package(&rest),
+        "schedules" => schedules::schedules(&rest),
         "msrv" => toolchains::msrv(),
         "cross" => cross::cross(&rest),
         "test" => test::test(&rest),

@@ -26,6 +26,7 @@ pub mod cache;
 pub mod checksum;
 pub mod codec;
 pub mod digest;
+mod locks;
 mod sink;
 mod source;
 pub mod stream;

@@ -4,6 +4,7 @@
 //! **Invariant:** nothing of ours is imported, and no result depends on how many threads ran.
 
 mod permits;
+mod sync;
 mod threads;
 
 pub use permits::{MemoryNeeds, MemoryPermit, WorkerPermit, WorkerPermits};

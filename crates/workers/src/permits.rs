@@ -5,8 +5,7 @@
 //! permits, returned when dropped. **Invariant:** results depend neither on the permits nor on
 //! their number.
 
-use std::sync::atomic::{AtomicIsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use crate::sync::{AtomicIsize, Condvar, Mutex, MutexGuard, Ordering, PoisonError};
 
 /// Counts idle workers, in whose place helpers may run until they are back, and memory in use.
 #[derive(Debug)]

@@ -4,13 +4,12 @@
 //! **Invariant:** one short wait is no reason: a small read does not cause the decoding of a whole
 //! block. No thread waits for a permit while it holds one.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
 use sinterfs_model::Result;
 
 use super::block::Opened;
+use crate::locks::{AtomicBool, Condvar, Instant, Mutex, Ordering};
 
 /// Recent waits of this sum start decoding ahead.
 const THRESHOLD: Duration = Duration::from_millis(100);

@@ -9,14 +9,13 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
 use sinterfs_model::{Error, Result};
 
 use super::shared_error::copy;
 use crate::codec::Decoder;
+use crate::locks::{AtomicU64, AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering};
 use crate::{ChecksummedWindow, ReadAt, Window};
 
 /// Where the bytes of a block come from.

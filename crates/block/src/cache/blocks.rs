@@ -5,8 +5,6 @@
 //! what a reader would decode, and a failure is for the reader who meets it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use quick_cache::sync::{Cache, GuardResult};
@@ -17,6 +15,7 @@ use super::ahead::{DecodePermits, NextBlocks};
 use super::block::{Block, InUse};
 use super::entry::{ByMemory, CacheEntry, KeepInUse};
 use super::file_readers::{FileReaders, Need};
+use crate::locks::{AtomicBool, AtomicUsize, Ordering, thread};
 
 /// The part of the cache that background threads share.
 pub(super) struct Blocks {

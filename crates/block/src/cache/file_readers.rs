@@ -6,11 +6,10 @@
 //! and nothing is kept for a reader that stopped.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-use parking_lot::Mutex;
+use std::time::Duration;
 
 use super::block::{Block, InUse};
+use crate::locks::{Instant, Mutex};
 
 /// The part of a block that a reader needs, from its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

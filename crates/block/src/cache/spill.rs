@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use sinterfs_model::{Error, Result};
 use sinterfs_platform::FileAt;
 
 use super::block::Opened;
+use crate::locks::Mutex;
 use crate::{ReadAt, Window};
 
 /// A file of blocks.

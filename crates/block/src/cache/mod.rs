@@ -23,10 +23,9 @@ mod spill;
 
 use std::fmt;
 use std::fs::File;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
 use quick_cache::sync::GuardResult;
 use sinterfs_model::Result;
 
@@ -36,6 +35,8 @@ use blocks::{Blocks, Starting, finish_in_background, spawn};
 use entry::CacheEntry;
 use shared_error::copy;
 use spill::Spill;
+
+use crate::locks::{AtomicU64, Mutex, OnceLock, Ordering};
 
 pub use ahead::NextBlocks;
 pub use block::Opened;
