@@ -43,7 +43,8 @@ pub struct RemoteOptions {
     pub recorded: Option<Arc<RecordedReads>>,
     /// Whether the rest of the image is fetched into the cache while it is open.
     pub fill: Option<FillOptions>,
-    /// Gets once the reason why recorded reads cannot be used, and why a fill ends early.
+    /// Gets once the reason why recorded reads or an older image cannot be used, and why a fill
+    /// ends early.
     pub warn: fn(&Error),
     /// Where bytes are kept on disk; `None` keeps them in memory alone.
     pub cache: Option<CacheOptions>,

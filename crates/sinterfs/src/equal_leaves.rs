@@ -2,7 +2,8 @@
 //!
 //! In: both images, and the digests. Out: the parts that need not be fetched. Where content of both
 //! images is stored says where equal leaves may be: what files of one name begin with, and stored
-//! blocks of one length. **Invariant:** what is taken from the older image has the SHA-256 that the
+//! blocks of one length. Of a format whose blocks have numbers in place of offsets, they may be
+//! where they were. **Invariant:** what is taken from the older image has the SHA-256 that the
 //! digests name; wherever else it came from is a guess. Spec: docs/formats/digest.md.
 
 use std::collections::HashMap;
@@ -24,7 +25,7 @@ const OF_A_LENGTH: usize = 4;
 /// How far something is from where it was.
 type Shift = i128;
 
-/// A stored block.
+/// A stored block of a file.
 struct StoredAt {
     at: u64,
     len: u64,
@@ -32,9 +33,18 @@ struct StoredAt {
     file: usize,
 }
 
+/// A stored block of the new image.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct NewBlock {
+    at: u64,
+    len: u64,
+    /// How far the beginning of its file is from where it was.
+    of_file: Option<Shift>,
+}
+
 /// Where the older image has content that the new one may have.
 #[derive(Default)]
-struct OlderContent {
+pub(crate) struct OlderContent {
     /// The first stored block of each file.
     by_path: HashMap<PathBuf, u64>,
     by_len: HashMap<u64, Vec<u64>>,
@@ -45,6 +55,9 @@ fn stored(image: &Image) -> Result<(Vec<StoredAt>, Vec<PathBuf>)> {
     let mut found = Vec::new();
     let mut paths = Vec::new();
     let handle = image.handle();
+    if !handle.blocks_are_offsets() {
+        return Ok((found, paths));
+    }
     let start = handle.offset();
     for entry in image.walk() {
         let entry = entry?;
@@ -63,7 +76,8 @@ fn stored(image: &Image) -> Result<(Vec<StoredAt>, Vec<PathBuf>)> {
 }
 
 impl OlderContent {
-    fn of(image: &Image) -> Result<Self> {
+    /// Lists the content of an older image.
+    pub(crate) fn of(image: &Image) -> Result<Self> {
         let (found, paths) = stored(image)?;
         let mut all = Self::default();
         for block in &found {
@@ -79,15 +93,9 @@ impl OlderContent {
     }
 }
 
-/// Finds the leaves that an older image has. `digests` cover the new one from `start` on.
-pub(crate) fn equal_leaves(
-    new: &Image,
-    (digests, start): (&Digests, u64),
-    older: &Image,
-    source: &dyn ReadAt,
-) -> Result<Vec<OlderPart>> {
-    let older = OlderContent::of(older)?;
-    let (mut blocks, paths) = stored(new)?;
+/// Lists the blocks of the new image by their offsets: once, however many files share one.
+fn new_blocks(new: &Image, older: &OlderContent) -> Result<Vec<NewBlock>> {
+    let (blocks, paths) = stored(new)?;
     // files begin where their first block is, which comes first in the list
     let mut begins: HashMap<&Path, Shift> = HashMap::new();
     for block in &blocks {
@@ -102,7 +110,28 @@ pub(crate) fn equal_leaves(
         .iter()
         .map(|path| begins.get(path.as_path()).copied())
         .collect();
-    blocks.sort_unstable_by_key(|block| block.at);
+    let with_shift = |block: StoredAt| NewBlock {
+        at: block.at,
+        len: block.len,
+        of_file: of_file.get(block.file).copied().flatten(),
+    };
+    let mut all: Vec<_> = blocks.into_iter().map(with_shift).collect();
+    all.sort_unstable();
+    all.dedup();
+    Ok(all)
+}
+
+/// Finds the leaves that an older image has. `digests` cover the new one from `start` on.
+///
+/// # Errors
+/// Those of reading the new image, and those of reading the older one with its path.
+pub(crate) fn equal_leaves(
+    new: &Image,
+    (digests, start): (&Digests, u64),
+    older: &OlderContent,
+    (source, path): (&dyn ReadAt, &Path),
+) -> Result<Vec<OlderPart>> {
+    let blocks = new_blocks(new, older)?;
     let mut search = LeafSearch {
         digests,
         start,
@@ -115,25 +144,38 @@ pub(crate) fn equal_leaves(
     for leaf in 0..digests.covered().div_ceil(size) {
         let begin = start.saturating_add(leaf.saturating_mul(size));
         let end = begin.saturating_add(size);
-        let ends_before = |block: &StoredAt| block.at.saturating_add(block.len) <= begin;
+        let ends_before = |block: &NewBlock| block.at.saturating_add(block.len) <= begin;
         while blocks.get(first).is_some_and(ends_before) {
             first = first.saturating_add(1);
         }
         let within = blocks.iter().skip(first).take_while(|block| block.at < end);
-        let mut shifts = vec![search.last];
-        for block in within {
-            let of_file = of_file.get(block.file).copied().flatten();
-            let of_len = older.by_len.get(&block.len).into_iter().flatten();
-            let of_len = of_len.map(|&before| Shift::from(before) - Shift::from(block.at));
-            for shift in of_file.into_iter().chain(of_len) {
-                if shifts.len() < TRIES && !shifts.contains(&shift) {
-                    shifts.push(shift);
-                }
-            }
-        }
-        search.find(leaf, &shifts)?;
+        let shifts = shifts(search.last, within, older);
+        let found = search.find(leaf, &shifts);
+        found.map_err(|error| error.path(path))?;
     }
     Ok(search.parts)
+}
+
+/// Lists how far from their place some blocks may have been, `last` first.
+fn shifts<'a>(
+    last: Shift,
+    blocks: impl Iterator<Item = &'a NewBlock>,
+    older: &OlderContent,
+) -> Vec<Shift> {
+    let mut shifts = vec![last];
+    for block in blocks {
+        let of_len = older.by_len.get(&block.len).into_iter().flatten();
+        let of_len = of_len.map(|&before| Shift::from(before) - Shift::from(block.at));
+        for shift in block.of_file.into_iter().chain(of_len) {
+            if shifts.len() == TRIES {
+                return shifts;
+            }
+            if !shifts.contains(&shift) {
+                shifts.push(shift);
+            }
+        }
+    }
+    shifts
 }
 
 /// The search for leaves in the older image.

@@ -126,6 +126,11 @@ pub trait Handle: Send + Sync {
     /// Shows blocks as they are stored: for `None` all of them, if the format knows them at once;
     /// for a file those that it refers to, if the format knows them by files only.
     fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()>;
+    /// Returns whether blocks are numbered by their offsets, in bytes from the beginning of the
+    /// image.
+    fn blocks_are_offsets(&self) -> bool {
+        true
+    }
     /// Returns the image as one whose blocks a new image may take over, if the format can do that.
     #[cfg(feature = "write")]
     fn reuse(&self) -> Option<&dyn Reuse> {

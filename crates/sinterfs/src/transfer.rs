@@ -1,7 +1,9 @@
 //! Images on their way to and from registries, as whole files.
 //!
 //! **Invariant:** a pulled file is complete and has the digest that the registry names, or it is
-//! not there. What an interrupted pull has fetched is in the cache, where the next one finds it.
+//! not there. Where digests say what an older image has, all bytes are compared with them, so that
+//! digests of another version give no mixture of both. What an interrupted pull has fetched is in
+//! the cache, where the next one finds it.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -12,12 +14,12 @@ use sinterfs_block::digest::{Digests, Verified, digest_range};
 use sinterfs_model::{Error, Kind, Result};
 use sinterfs_remote::{Address, AttachedSignature, PushedImage, Remote, RemoteOptions};
 
-use crate::equal_leaves::equal_leaves;
+use crate::equal_leaves::{OlderContent, equal_leaves};
 use crate::open::{open_source, open_with};
 use crate::open_options::OpenOptions;
 use crate::place;
 use crate::registry::{is_dwarfs, older_parts};
-use crate::splice::{OlderPart, Splice};
+use crate::splice::Splice;
 use crate::verify::trusted_source;
 use crate::write::output::Output;
 
@@ -93,6 +95,7 @@ pub struct PullTo<'a> {
 ///
 /// If the bytes have another digest than the registry named, or do not match the proof, what is in
 /// the cache of them is forgotten; if mirrors were asked, the registry itself is asked once more.
+/// If some came from the older image, all are fetched, after a warning.
 ///
 /// # Errors
 /// `Corrupt` if the bytes of the registry itself have another digest; `Invalid` if the file exists
@@ -101,18 +104,30 @@ pub struct PullTo<'a> {
 pub fn pull(from: &Path, to: PullTo<'_>, options: &OpenOptions) -> Result<Pulled> {
     let located = |error: Error| error.path(place::shown(from));
     let address = Address::parse(from).map_err(located)?;
-    let once = |remote: &RemoteOptions| -> Result<Pulled> {
+    let attempt = |remote: &RemoteOptions, older: Option<&Path>| -> Result<Attempt> {
         let output = Output::create(to.output, to.replace)?;
         let download = Download {
             from,
             address: &address,
-            older: to.older,
+            older,
             remote,
             options,
         };
-        let pulled = download.write(&output).map_err(located)?;
-        output.commit()?;
-        Ok(pulled)
+        let attempt = download.write(&output).map_err(located)?;
+        if matches!(attempt, Attempt::Whole(_)) {
+            output.commit()?;
+        }
+        Ok(attempt)
+    };
+    let once = |remote: &RemoteOptions| -> Result<Pulled> {
+        if let Attempt::Whole(pulled) = attempt(remote, to.older)? {
+            return Ok(pulled);
+        }
+        (remote.warn)(&Error::invalid(NOT_ITS_DIGESTS));
+        match attempt(remote, None)? {
+            Attempt::Whole(pulled) => Ok(pulled),
+            Attempt::WrongWithOlder(error) => Err(located(error)),
+        }
     };
     let first = once(&options.remote);
     if !is_wrong(&first) || !asks_mirrors(&options.remote) {
@@ -135,6 +150,17 @@ fn asks_mirrors(options: &RemoteOptions) -> bool {
     options.mirrors && options.registry_hosts.is_some()
 }
 
+/// What is said when bytes are wrong of which some came from the older image.
+const NOT_ITS_DIGESTS: &str =
+    "the bytes do not match their digests: nothing is taken from the older image";
+
+/// What came of a try of a download.
+enum Attempt {
+    Whole(Pulled),
+    /// The bytes are wrong, and some of them came from the older image.
+    WrongWithOlder(Error),
+}
+
 /// One try of a download.
 struct Download<'a> {
     from: &'a Path,
@@ -147,7 +173,7 @@ struct Download<'a> {
 impl Download<'_> {
     /// Writes all bytes. `Corrupt` if they have not the digest that the registry named, or do not
     /// match the proof; those in the cache are forgotten then.
-    fn write(&self, output: &Output) -> Result<Pulled> {
+    fn write(&self, output: &Output) -> Result<Attempt> {
         let options = RemoteOptions {
             // every byte is compared with its digest
             unpinned: self.remote.unpinned || self.options.trust.is_some(),
@@ -178,15 +204,22 @@ impl Download<'_> {
                 _ => Ok(len),
             }
         });
-        if is_wrong(&copied) {
-            remote.forget_cached()?;
-        }
-        Ok(Pulled {
-            len: copied?,
+        let len = match copied {
+            Err(error) if error.kind() == Kind::Corrupt && older > 0 => {
+                return Ok(Attempt::WrongWithOlder(error));
+            }
+            Err(error) if error.kind() == Kind::Corrupt => {
+                remote.forget_cached()?;
+                return Err(error);
+            }
+            copied => copied?,
+        };
+        Ok(Attempt::Whole(Pulled {
+            len,
             fetched: remote.fetched(),
             older,
             wrong_mirror: false,
-        })
+        }))
     }
 
     /// Has bytes compared with the proof that is required. The bytes behind those that digests in
@@ -206,41 +239,55 @@ impl Download<'_> {
     /// Joins the remote image with what an older one has of it; also returns how much that is.
     fn spliced(&self, remote: &Arc<Remote>, path: &Path) -> Result<(Arc<dyn ReadAt>, u64)> {
         let older = place::source(path, self.options)?;
-        let parts = if is_dwarfs(remote)? {
-            older_parts(remote, (&older, path), self.options)?
-        } else {
-            self.equal_leaves(remote, (&older, path))?
-        };
+        if !is_dwarfs(remote)? {
+            return self.spliced_by_leaves(remote, (older, path));
+        }
+        let parts = older_parts(remote, (&older, path), self.options)?;
         let splice = Splice::new(Arc::clone(remote), older, parts)?;
         let count = splice.older_bytes();
         Ok((Arc::new(splice), count))
     }
-}
 
-impl Download<'_> {
-    /// Finds leaves of an image without sections by its digests.
-    fn equal_leaves(
+    /// Does the same for an image without sections, by its digests. If no proof is required, all
+    /// bytes are compared with these, wherever they come from: the digests may be of another
+    /// version, whose leaves the older image has.
+    fn spliced_by_leaves(
         &self,
         remote: &Arc<Remote>,
-        (older, path): (&Arc<dyn ReadAt>, &Path),
-    ) -> Result<Vec<OlderPart>> {
-        // what they list says where to look, and nothing else
-        let options = OpenOptions {
-            trust: None,
-            remote: self.remote.clone(),
-            ..self.options.clone()
-        };
-        let new = Arc::clone(remote) as Arc<dyn ReadAt>;
-        let (digests, start) = self.digests(&new)?.ok_or_else(|| {
+        (older, path): (Arc<dyn ReadAt>, &Path),
+    ) -> Result<(Arc<dyn ReadAt>, u64)> {
+        let remote_source = Arc::clone(remote) as Arc<dyn ReadAt>;
+        let (digests, start) = self.digests(&remote_source)?.ok_or_else(|| {
             let what = "without digests of the image nothing can be taken from an older one: \
                         `sinter digest IMAGE -o IMAGE.digest` makes a file that is looked for \
                         beside it";
             Error::unsupported(what)
         })?;
-        let new = open_source(new, &options.beside(self.from))?;
-        let before = open_source(Arc::clone(older), &options.beside(path));
+        let is_proven = self.options.trust.is_some();
+        let compared = |source: Arc<dyn ReadAt>| -> Result<Arc<dyn ReadAt>> {
+            if is_proven {
+                return Ok(source);
+            }
+            Ok(Arc::new(Verified::new(source, start, digests.clone())?))
+        };
+        let options = OpenOptions {
+            trust: None,
+            remote: self.remote.clone(),
+            ..self.options.clone()
+        };
+        let before = open_source(Arc::clone(&older), &options.beside(path));
+        let before = before.and_then(|image| OlderContent::of(&image));
         let before = before.map_err(|error| error.path(path))?;
-        equal_leaves(&new, (&digests, start), &before, &**older)
+        let new = compared(Arc::clone(&remote_source))?;
+        let parts = open_source(new, &options.beside(self.from))
+            .and_then(|new| equal_leaves(&new, (&digests, start), &before, (&*older, path)));
+        if !is_proven && is_wrong(&parts) {
+            (self.remote.warn)(&Error::invalid(NOT_ITS_DIGESTS));
+            return Ok((remote_source, 0));
+        }
+        let splice = Splice::new(Arc::clone(remote), older, parts?)?;
+        let count = splice.older_bytes();
+        Ok((compared(Arc::new(splice))?, count))
     }
 
     /// Finds digests of the remote image, and where they begin: those that go with the proof, or
@@ -253,12 +300,14 @@ impl Download<'_> {
         if options.trust.is_some() {
             return trusted_source::stored_digests(new, &options);
         }
+        let covers_it = |digests: &Digests| digests.covered() == new.len();
         let longest = new.len() / 128 + 4096;
         let attached = place::attached_signatures(self.from, longest, &options)?;
         if let Some(attached) = attached {
             let stored = attached.into_iter().find_map(|one| one.digests);
             let digests = stored.map(|stored| Digests::open(stored.into()));
-            return Ok(digests.transpose()?.map(|digests| (digests, 0)));
+            let digests = digests.transpose()?.filter(covers_it);
+            return Ok(digests.map(|digests| (digests, 0)));
         }
         let mut beside = self.from.as_os_str().to_owned();
         beside.push(".digest");
@@ -274,7 +323,6 @@ impl Download<'_> {
             stored => stored.map_err(|error| error.path(place::shown(&beside)))?,
         };
         let digests = stored.map(Digests::open).transpose()?;
-        let covers_it = |digests: &Digests| digests.covered() == new.len();
         Ok(digests.filter(covers_it).map(|digests| (digests, 0)))
     }
 }

@@ -73,6 +73,7 @@ impl RemoteArgs {
                 warn,
                 ..CacheOptions::new(directory)
             }),
+            warn: |error| text::warn(&error.to_string()),
             ..RemoteOptions::default()
         }
     }
@@ -117,7 +118,6 @@ pub fn fetch(wishes: &FetchWishes, options: &mut OpenOptions) -> Result<()> {
         remote.recorded = Some(Arc::new(recorded(path)?));
     }
     remote.fill = wishes.fill.map(|fill| FillOptions { rate: fill.rate });
-    remote.warn = |error| text::warn(&error.to_string());
     Ok(())
 }
 

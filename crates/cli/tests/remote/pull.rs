@@ -211,3 +211,58 @@ fn a_pull_takes_equal_leaves_by_digests() {
     server.put("/x.digest", Vec::new(), "\"5\"");
     assert!(!pull(&[]).status.success());
 }
+
+/// Digests of the version before the image that they lie beside name leaves that only the older
+/// image has.
+#[test]
+fn digests_of_another_version_give_no_mixture() {
+    let dir = scratch();
+    let tree = tree(dir.path());
+    let at = |name: &str| dir.path().join(name);
+    let flags = ["-C", "none"];
+    std::fs::write(tree.join("kept"), noise(100, 1_500_000)).unwrap();
+    build("erofs", &tree, &at("older"), &flags);
+    std::fs::write(tree.join("new"), noise(101, 1_500_000)).unwrap();
+    let described = build("erofs", &tree, &at("described"), &flags);
+    let digest = at("described.digest");
+    run([
+        Path::new("digest"),
+        &at("described"),
+        Path::new("-o"),
+        &digest,
+    ]);
+    let middle_of = |seed| {
+        let content = noise(seed, 1_500_000);
+        let mut windows = described.windows(64);
+        let found = windows.position(|window| window == &content[700_000..700_064]);
+        found.unwrap()
+    };
+    let (kept, new) = (middle_of(100), middle_of(101));
+    let server = HttpServer::start();
+    server.delay(Duration::from_millis(1));
+    server.put("/x.digest", std::fs::read(&digest).unwrap(), "\"1\"");
+    let (url, out) = (server.url("/x"), at("out"));
+    // the second change shows that: it is in what is fetched, or in the superblock
+    for changed in [[kept, new], [kept, 1024 + 8]] {
+        let mut image = described.clone();
+        for at in changed {
+            image[at] ^= 1;
+        }
+        server.put("/x", image.clone(), "\"2\"");
+        let pulled = try_run([
+            Path::new("pull"),
+            Path::new("--force"),
+            Path::new(&url),
+            Path::new("-o"),
+            &out,
+            Path::new("--from"),
+            &at("older"),
+            Path::new("--cache"),
+            Path::new("none"),
+        ]);
+        assert!(pulled.status.success(), "{pulled:?}");
+        assert!(std::fs::read(&out).unwrap() == image, "{changed:?}");
+        let words = String::from_utf8_lossy(&pulled.stderr).into_owned();
+        assert!(words.contains("nothing is taken"), "{words}");
+    }
+}

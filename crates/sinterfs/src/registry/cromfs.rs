@@ -124,6 +124,10 @@ impl Handle for Opened {
         self.image.info().totals.bytes.unwrap_or(u64::MAX)
     }
 
+    fn blocks_are_offsets(&self) -> bool {
+        false
+    }
+
     fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()> {
         let mut show = |block: u64| {
             if let Some(stored) = self.concrete.fblock_stored(block) {

@@ -139,6 +139,10 @@ impl Handle for Opened {
         self.concrete.decoded_bytes()
     }
 
+    fn blocks_are_offsets(&self) -> bool {
+        false
+    }
+
     fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()> {
         if of.is_some() {
             return Ok(());

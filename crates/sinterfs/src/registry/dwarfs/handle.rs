@@ -103,6 +103,10 @@ impl Handle for Opened {
         blocks.saturating_mul(self.concrete.block_size())
     }
 
+    fn blocks_are_offsets(&self) -> bool {
+        false
+    }
+
     fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()> {
         if of.is_some() {
             return Ok(());
