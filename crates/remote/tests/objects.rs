@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use sinterfs_block::ReadAt;
 use sinterfs_model::Kind;
 use sinterfs_remote::{Address, Remote, RemoteOptions};
-use sinterfs_testkit::http_server::{Fault, HttpServer, bytes, waves};
+use sinterfs_testkit::http_server::{Fault, HttpServer, WAVE, bytes, waves};
 use sinterfs_testkit::noise;
 
 const LEAF: u64 = 64 << 10;
@@ -35,6 +35,11 @@ fn open(server: &HttpServer) -> sinterfs_model::Result<Remote> {
     open_with(server, &options())
 }
 
+/// Opens it with the usual times, so that no request is made again while a busy machine waits.
+fn open_patiently(server: &HttpServer) -> Remote {
+    open_with(server, &RemoteOptions::default()).unwrap()
+}
+
 fn open_with(server: &HttpServer, options: &RemoteOptions) -> sinterfs_model::Result<Remote> {
     let url = server.url("/image");
     Remote::open(&Address::parse(Path::new(&url)).unwrap(), options)
@@ -43,7 +48,8 @@ fn open_with(server: &HttpServer, options: &RemoteOptions) -> sinterfs_model::Re
 #[test]
 fn head_and_tail_come_in_one_wave() {
     let (server, content) = server(3_000_001);
-    let remote = open(&server).unwrap();
+    server.delay(WAVE);
+    let remote = open_patiently(&server);
     assert_eq!(remote.len(), content.len() as u64);
     assert_eq!(remote.etag(), Some("\"one\""));
     for (start, len) in [(0, 65_536), (2_999_000, 1001), (2_800_000, 200_001)] {
@@ -77,8 +83,9 @@ fn every_range_of_every_length_is_right() {
 #[test]
 fn a_large_read_is_one_wave_of_large_requests() {
     let (server, content) = server(40 << 20);
-    let remote = open(&server).unwrap();
+    let remote = open_patiently(&server);
     server.take();
+    server.delay(WAVE);
     let read = remote.read(LEAF, 24 << 20).unwrap();
     assert!(read[..] == content[LEAF as usize..][..24 << 20]);
     let requests = server.take();
@@ -89,7 +96,7 @@ fn a_large_read_is_one_wave_of_large_requests() {
 #[test]
 fn no_more_than_eight_requests_at_once() {
     let (server, _) = server(96 << 20);
-    let remote = open(&server).unwrap();
+    let remote = open_patiently(&server);
     server.take();
     // hints, with gaps, so that none are merged
     let ranges: Vec<_> = (0..40).map(|n| n * (2 << 20)..n * (2 << 20) + 1).collect();
@@ -111,7 +118,7 @@ fn no_more_than_eight_requests_at_once() {
 #[test]
 fn many_threads_want_one_leaf_and_it_comes_once() {
     let (server, content) = server(8 << 20);
-    let remote = Arc::new(open(&server).unwrap());
+    let remote = Arc::new(open_patiently(&server));
     server.take();
     std::thread::scope(|scope| {
         for thread in 0..16_u64 {
@@ -137,8 +144,9 @@ fn many_threads_want_one_leaf_and_it_comes_once() {
 #[test]
 fn hints_change_no_answer_and_save_waves() {
     let (server, content) = server(16 << 20);
-    let remote = open(&server).unwrap();
+    let remote = open_patiently(&server);
     server.take();
+    server.delay(WAVE);
     let ranges = [
         1 << 20..(1 << 20) + 5,
         5 << 20..6 << 20,

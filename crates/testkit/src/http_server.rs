@@ -170,7 +170,11 @@ impl HttpServer {
     }
 }
 
-/// Returns the number of waves of requests.
+/// A delay for tests that count waves: the requests of one are sent before the first of them is
+/// answered, on a busy machine, too.
+pub const WAVE: Duration = Duration::from_millis(200);
+
+/// Returns the number of waves of requests, between which the server waited for [`WAVE`].
 pub fn waves(requests: &[HttpRequest]) -> u32 {
     requests
         .iter()

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sinterfs_testkit::http_server::{Fault, HttpRequest, HttpServer, bytes, waves};
+use sinterfs_testkit::http_server::{Fault, HttpRequest, HttpServer, WAVE, bytes, waves};
 use sinterfs_testkit::noise;
 
 use super::support::{self, Mounted, build, run, scratch, shell, try_run};
@@ -101,6 +101,7 @@ fn what_a_mount_recorded_is_fetched_at_once() {
             recorded()
         );
         server.take();
+        server.delay(WAVE);
         let mounted = mount(&["--prefetch", list_of]);
         start(&point, &tree);
         assert_fetched_at_once(&server.take(), needed, format);
@@ -110,6 +111,7 @@ fn what_a_mount_recorded_is_fetched_at_once() {
         let cache = ["--cache", cache.to_str().unwrap()];
         run([&["cache", "warm", "--prefetch", list_of, &url][..], &cache].concat());
         assert_fetched_at_once(&server.take(), needed, format);
+        server.delay(Duration::from_millis(1));
         let at_cache = [&["--fuse", "--offline"], &cache[..]].concat();
         let mounted = Mounted::new(Path::new(&url), &point, &at_cache);
         start(&point, &tree);
@@ -156,6 +158,7 @@ fn the_hot_region_is_fetched_at_once() {
     assert_fetched_at_once(&server.take(), needed, "hot");
     drop(mounted);
 }
+    server.delay(WAVE);
 
 #[test]
 fn the_rest_is_fetched_while_it_is_mounted() {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::Duration;
 
-use sinterfs_testkit::http_server::{Fault, HttpServer, bytes, waves};
+use sinterfs_testkit::http_server::{Fault, HttpServer, WAVE, bytes, waves};
 use sinterfs_testkit::noise;
 use support::{Mounted, build, run, scratch, shell, sinter, try_run};
 
@@ -146,6 +146,7 @@ fn a_listing_takes_two_waves() {
     let dir = scratch();
     let tree = tree(dir.path());
     let server = HttpServer::start();
+    server.delay(WAVE);
     for (name, image) in images(dir.path(), &tree) {
         let len = image.len() as u64;
         server.put(&name, image, "\"x\"");
@@ -334,6 +335,7 @@ fn a_verified_open_of_many_sections_takes_three_waves() {
     let digest = run([Path::new("digest"), &file]).stdout;
     let digest = String::from_utf8(digest).unwrap();
     let server = HttpServer::start();
+    server.delay(WAVE);
     server.put("/x", image, "\"x\"");
     let url = server.url("/x");
     remote(&["ls", "-lR", "--digest", digest.trim()], &url);
