@@ -2,8 +2,10 @@
 //!
 //! In: the leaves that readers wanted, and the version that they are of. Out: their ranges, in the
 //! order of their first reads; and from a line of text such ranges. **Invariant:** ranges of one
-//! version are never used for another.
+//! version are never used for another; memory is that of what was read, never that of the length
+//! that a server names.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -23,8 +25,8 @@ pub struct ReadRecorder(Mutex<Noted>);
 #[derive(Debug, Default)]
 struct Noted {
     version: Option<ObjectVersion>,
-    /// A bit for each leaf that was read.
-    seen: Vec<u64>,
+    /// Leaves that were read, apart from each other: the end of each range by its start.
+    seen: BTreeMap<u64, u64>,
     /// Leaves in the order of their first reads; neighbours that follow each other are joined.
     order: Vec<Range<u64>>,
 }
@@ -70,17 +72,16 @@ impl ReadRecorder {
 
 impl Noted {
     fn add(&mut self, leaf: u64) {
-        let (Ok(word), bit) = (usize::try_from(leaf / 64), 1_u64 << (leaf % 64)) else {
+        let before = self.seen.range(..=leaf).next_back();
+        let before = before.map(|(start, end)| (*start, *end));
+        if before.is_some_and(|(_, end)| leaf < end) {
             return;
-        };
-        if word >= self.seen.len() {
-            self.seen.resize(word.saturating_add(1), 0);
         }
-        let Some(word) = self.seen.get_mut(word).filter(|word| **word & bit == 0) else {
-            return;
-        };
-        *word |= bit;
         let end = leaf.saturating_add(1);
+        let start = before.filter(|(_, before)| *before == leaf);
+        let start = start.map_or(leaf, |(start, _)| start);
+        let joined = self.seen.remove(&end).unwrap_or(end);
+        self.seen.insert(start, joined);
         match self.order.last_mut().filter(|last| last.end == leaf) {
             Some(last) => last.end = end,
             None => self.order.push(leaf..end),
@@ -189,6 +190,25 @@ mod tests {
         assert!(!reads.are_of(&other));
         let list = format!("a/path\n{}b\n", reads.line());
         assert_eq!(RecordedReads::find(list.as_bytes()).unwrap(), Some(reads));
+    }
+
+    #[test]
+    fn the_length_of_an_object_takes_no_memory() {
+        let recorder = ReadRecorder::default();
+        let last = u64::MAX / LEAF;
+        recorder.begin(&ObjectVersion {
+            len: u64::MAX,
+            etag: None,
+        });
+        for leaf in [last, 0, last - 2, last - 1, 0, last] {
+            recorder.note(leaf..leaf + 1);
+        }
+        let reads = recorder.reads().unwrap();
+        let expected = [last..last + 1, 0..1, last - 2..last];
+        assert_eq!(reads.leaves(), expected);
+        let noted = recorder.noted();
+        let seen: Vec<_> = noted.seen.clone().into_iter().collect();
+        assert_eq!(seen, [(0, 1), (last - 2, last + 1)]);
     }
 
     #[test]

@@ -40,8 +40,8 @@ pub struct StatsArgs {
 pub struct MountStats {
     watch: Arc<AccessRecorder>,
     record: Option<PathBuf>,
-    /// What was read of the image, if it is remote.
-    reads: ReadNotes,
+    /// What was read of the image, if it is remote and that is recorded.
+    reads: Option<ReadNotes>,
     /// The thread that writes counters; it ends when the sender is dropped.
     stats: Option<(Sender<()>, JoinHandle<()>)>,
 }
@@ -66,7 +66,7 @@ impl StatsArgs {
     }
 
     /// Starts to collect statistics, if any are requested; fails if a file cannot be written.
-    pub fn start(&self, opened: &Image, reads: ReadNotes) -> Result<Option<MountStats>> {
+    pub fn start(&self, opened: &Image, reads: Option<ReadNotes>) -> Result<Option<MountStats>> {
         if !self.is_asked() {
             return Ok(None);
         }
@@ -110,7 +110,8 @@ impl MountStats {
         match &self.record {
             Some(path) => {
                 let order = self.watch.order()?;
-                replace(path, &[&order, self.reads.line().as_bytes()].concat())
+                let reads = self.reads.as_ref().map_or(String::new(), ReadNotes::line);
+                replace(path, &[&order, reads.as_bytes()].concat())
             }
             None => Ok(()),
         }

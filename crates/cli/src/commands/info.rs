@@ -101,7 +101,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         salvage: true,
         ..args.image.options()
     };
-    let reads = ReadNotes::begin(&mut options);
+    let is_remote = sinterfs::is_url(&args.image.image);
+    let reads = is_remote.then(|| ReadNotes::begin(&mut options));
     let opened = match args.image.open_with(&options) {
         Ok(opened) => opened,
         Err(error) if error.kind() == Kind::Corrupt => return damaged(args, &options, error),
@@ -117,7 +118,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         opened.dump(&mut std::io::stdout().lock())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let of_server = remote_rows(args, &opened, &reads)?;
+    let of_server = reads.as_ref().map(|reads| remote_rows(&opened, reads));
+    let of_server = of_server.transpose()?;
     let mut details = opened.info()?;
     let container = container_rows(&opened)?;
     details.extend(container.map(|rows| ("container".to_owned(), rows)));
@@ -142,17 +144,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     })
 }
 
-/// Returns what a mount of a remote image fetches before anybody reads a file; `None` for a file.
-fn remote_rows(args: &Args, opened: &Image, reads: &ReadNotes) -> Result<Option<InfoRows>> {
-    if !sinterfs::is_url(&args.image.image) {
-        return Ok(None);
-    }
+/// Returns what a mount of a remote image fetches before anybody reads a file.
+fn remote_rows(opened: &Image, reads: &ReadNotes) -> Result<InfoRows> {
     let len = |range: &Range<u64>| range.end.saturating_sub(range.start);
     let start: u64 = opened.start_ranges()?.iter().map(len).sum();
-    Ok(Some(vec![
+    Ok(vec![
         ("bytes to open it".to_owned(), reads.bytes().into()),
         ("bytes of a start (--hot)".to_owned(), start.into()),
-    ]))
+    ])
 }
 
 /// Prints what can be said of an image that is too damaged to be opened, and the error.

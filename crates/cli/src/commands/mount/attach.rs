@@ -117,7 +117,8 @@ pub(super) fn attach(args: &Args, target: &MountTarget<'_>) -> Result<Option<Att
             }
         }
     }
-    let reads = ReadNotes::begin(&mut settings.image);
+    let notes_reads = stats.records();
+    let reads = notes_reads.then(|| ReadNotes::begin(&mut settings.image));
     let opened = open_all(target, &settings.image)?;
     // what is decoded ahead is not what was needed
     if !args.no_ahead && !stats.records() {
