@@ -126,7 +126,7 @@ pub(super) fn attach(args: &Args, target: &MountTarget<'_>) -> Result<Option<Att
     }
     // a list of what is read says more than the image
     if settings.fetch.prefetch.is_none() {
-        opened.iter().try_for_each(Image::announce_start)?;
+        announce_starts(target, &opened);
     }
     let watching = match opened.as_slice() {
         [only] => stats.start(only, reads)?,
@@ -178,6 +178,19 @@ pub(super) fn attach(args: &Args, target: &MountTarget<'_>) -> Result<Option<Att
         damage,
         _idle: idle.collect::<Result<_>>()?,
     }))
+}
+
+/// Has what remote images name as needed first fetched. Without it they are mounted all the same.
+fn announce_starts(target: &MountTarget<'_>, opened: &[Image]) {
+    let images = target.images.iter().zip(opened);
+    for (path, image) in images.filter(|(path, _)| sinterfs::is_url(path)) {
+        if let Err(error) = image.announce_start() {
+            let error = flags::message(&error.path(sinterfs::shown(path)));
+            text::warn(&format!(
+                "nothing is fetched ahead of the first reads: {error}"
+            ));
+        }
+    }
 }
 
 impl MountTarget<'_> {
