@@ -25,8 +25,10 @@ use crate::{flags, text};
 /// The threads that answer requests to a remote image.
 const REMOTE_THREADS: usize = 16;
 
-/// The pause between two tries to unmount what is in use.
-const BUSY: Duration = Duration::from_millis(200);
+/// The first pause between two tries to unmount what is in use; each one is twice as long as the
+/// one before it, up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// What is mounted where.
 #[derive(Debug)]
@@ -84,8 +86,10 @@ impl Attached {
         let work = move || {
             // nobody writes: it ends when the last writer is gone
             let _ = File::from(pipe).read_to_end(&mut Vec::new());
+            let mut pause = FIRST_PAUSE;
             while unmounter.unmount(false).is_err() {
-                std::thread::sleep(BUSY);
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(LONGEST_PAUSE);
             }
         };
         let thread = std::thread::Builder::new().name("users".into()).spawn(work);
