@@ -18,6 +18,9 @@ pub(crate) const TAIL: u64 = 5 * LEAF;
 /// Leaves that are fetched besides, since a further request costs more than their bytes.
 const GAP: u64 = (256 << 10) / LEAF;
 
+/// Recorded leaves that are fetched ahead at most (16 GiB): lists and images name any number.
+const MOST_RECORDED: usize = (16 << 30) / LEAF_LEN;
+
 /// Returns the leaves that hold a range of bytes.
 pub(crate) fn leaves(range: &Range<u64>) -> Range<u64> {
     if range.is_empty() {
@@ -56,8 +59,9 @@ pub(crate) fn requests(
 
 /// Returns requests for recorded leaves, those that were read first at first. Gaps between them are
 /// fetched, too, the smallest first, as long as all of them are a sixteenth of what is wanted.
+/// Leaves beyond a bound are left out.
 pub(crate) fn recorded(wanted: &[Range<u64>], is_missing: impl Fn(u64) -> bool) -> Vec<Range<u64>> {
-    let leaves = wanted.iter().cloned().flatten();
+    let leaves = wanted.iter().cloned().flatten().take(MOST_RECORDED);
     let mut missing: Vec<(u64, usize)> = leaves
         .zip(0..)
         .filter(|(leaf, _)| is_missing(*leaf))
@@ -121,6 +125,9 @@ mod tests {
         assert_eq!(recorded(&[0..64], |leaf| leaf != 32), [0..32, 33..64]);
         assert_eq!(recorded(&[0..300], |_| true), [0..128, 128..256, 256..300]);
         assert!(recorded(&[], |_| true).is_empty());
+        let hostile = recorded(&[5..u64::MAX, 0..5], |_| true);
+        let leaves: u64 = hostile.iter().map(|leaves| leaves.end - leaves.start).sum();
+        assert_eq!(leaves, MOST_RECORDED as u64);
     }
 
     #[test]
