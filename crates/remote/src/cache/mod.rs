@@ -16,7 +16,6 @@
 //! another process left behind is a miss, never wrong bytes. Nothing is mapped.
 
 mod directory;
-mod leaf_locks;
 mod store;
 mod sum;
 mod tidy;

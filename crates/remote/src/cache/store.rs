@@ -11,11 +11,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use sinterfs_model::{Error, Result};
-use sinterfs_platform::{FileAt, files};
+use sinterfs_platform::{FileAt, files, range_locks};
 
 use super::CacheOptions;
 use super::directory::{CacheDirectory, describe, read_description, write_whole};
-use super::leaf_locks;
 use super::sum::sum_of;
 use super::tidy;
 use crate::leaves::Leaf;
@@ -178,12 +177,13 @@ impl Store {
         }
     }
 
-    /// Tries to become the one process that fetches these leaves.
+    /// Tries to become the one process that fetches these leaves: a byte of the file of sums is
+    /// locked for each. Where there are no such locks, several processes may fetch them.
     pub(crate) fn try_lock(&self, leaves: &Range<u64>) -> LeafLock<'_> {
         if !self.writes.load(Ordering::Relaxed) {
             return LeafLock::Useless;
         }
-        match leaf_locks::lock(&self.leaves, leaves) {
+        match range_locks::lock(&self.leaves, leaves) {
             Some(true) => LeafLock::Held(self, leaves.clone()),
             Some(false) => LeafLock::Busy,
             None => LeafLock::Useless,
@@ -204,7 +204,7 @@ pub(crate) enum LeafLock<'a> {
 impl Drop for LeafLock<'_> {
     fn drop(&mut self) {
         if let Self::Held(store, leaves) = self {
-            leaf_locks::unlock(&store.leaves, leaves);
+            range_locks::unlock(&store.leaves, leaves);
         }
     }
 }
