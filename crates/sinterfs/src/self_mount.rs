@@ -57,19 +57,25 @@ pub(crate) fn find(file: &dyn ReadAt) -> Result<Option<SelfMount>> {
     let Some(end) = program_end(file)? else {
         return Ok(None);
     };
-    let at = end.next_multiple_of(RECORD_ALIGNMENT);
+    let behind = |at: u64| file.len().saturating_sub(at);
+    let Some(at) = end.checked_next_multiple_of(RECORD_ALIGNMENT) else {
+        return Ok(None);
+    };
     let mut fixed = [0; RECORD];
-    if file.len().saturating_sub(at) < RECORD as u64 {
+    if behind(at) < RECORD as u64 {
         return Ok(None);
     }
     file.read_at(at, &mut fixed)?;
     let [version, len] = [16, 20].map(|at| number(&fixed, at, 4).unwrap_or(0));
     let offset = number(&fixed, 24, 8).unwrap_or(0);
     let is_record = fixed.starts_with(&MAGIC) && version == u64::from(VERSION);
-    if !is_record || len > LONGEST_ENTRY as u64 || offset > file.len() || offset < at {
+    let path = at.saturating_add(RECORD as u64);
+    let is_inside = len <= behind(path) && offset <= file.len();
+    let is_path = len <= LONGEST_ENTRY as u64 && offset >= path.saturating_add(len);
+    if !is_record || !is_inside || !is_path {
         return Ok(None);
     }
-    let entry = file.read(at.saturating_add(RECORD as u64), len)?;
+    let entry = file.read(path, len)?;
     Ok(Some(SelfMount {
         offset,
         entry: entry.to_vec(),
@@ -160,6 +166,32 @@ mod tests {
             let found = found(&file).unwrap();
             assert_eq!((found.offset, &*found.entry), (offset, entry));
         }
+    }
+
+    #[test]
+    fn what_lies_behind_the_end_is_none() {
+        let mut file = program(1000);
+        file.extend(record(1000, b"entry").unwrap());
+        file.truncate(1100);
+        // the record is at 1024, and its path at 1056
+        file[1044..1048].copy_from_slice(&100_u32.to_le_bytes());
+        file[1048..1056].copy_from_slice(&1100_u64.to_le_bytes());
+        assert_eq!(found(&file), None);
+        // no file is that long, but a server may say so
+        struct Endless;
+        impl ReadAt for Endless {
+            fn len(&self) -> u64 {
+                u64::MAX
+            }
+
+            fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+                assert_eq!((offset, buf.len()), (0, 64));
+                buf.copy_from_slice(&program(128)[..64]);
+                buf[40..48].copy_from_slice(&(u64::MAX - 130).to_le_bytes());
+                Ok(())
+            }
+        }
+        assert_eq!(find(&Endless).unwrap(), None);
     }
 
     #[test]
