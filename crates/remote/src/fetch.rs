@@ -22,7 +22,7 @@ use crate::version::ObjectVersion;
 const AT_ONCE: usize = 8;
 
 /// Of these, requests for what nobody waits for yet.
-const AHEAD_AT_ONCE: usize = 6;
+pub(crate) const AHEAD_AT_ONCE: usize = 6;
 
 /// Whether somebody waits for bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -38,6 +38,7 @@ mod objects;
 mod open;
 mod options;
 mod plan;
+mod queue;
 mod read_ahead;
 mod recorded_reads;
 mod registry;

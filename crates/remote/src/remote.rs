@@ -20,6 +20,7 @@ use crate::leaves::Leaves;
 use crate::objects::Fetched;
 use crate::options::{FillOptions, RemoteOptions};
 use crate::plan::{self, LEAF, MOST};
+use crate::queue::Queue;
 use crate::read_ahead::ReadAhead;
 use crate::recorded_reads::{ReadRecorder, RecordedReads};
 use crate::shared::Shared;
@@ -117,6 +118,7 @@ impl Remote {
             store,
             offline: options.offline,
             flights: Mutex::new(HashMap::new()),
+            queue: Queue::default(),
         });
         for part in &place.parts {
             shared.keep(part);

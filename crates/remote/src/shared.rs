@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use sinterfs_model::{Error, Result};
@@ -15,11 +15,12 @@ use tokio::time::{Instant, sleep};
 
 use crate::cache::{LeafLock, PATIENCE, Store};
 use crate::failure::{Cause, Failure};
-use crate::fetch::{Fetcher, Urgency};
+use crate::fetch::{AHEAD_AT_ONCE, Fetcher, Urgency};
 use crate::flight::{Flight, Landing};
 use crate::leaves::{Leaf, Leaves};
 use crate::objects::{Fetched, Wanted};
 use crate::plan::{self, LEAF};
+use crate::queue::Queue;
 use crate::runtime;
 
 /// Leaves that hints may have on their way.
@@ -46,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) offline: bool,
     /// The request that each leaf comes with.
     pub(crate) flights: Mutex<Flights>,
+    /// Recorded leaves to ask for, which is done while `flights` is locked.
+    pub(crate) queue: Queue,
 }
 
 /// Where a leaf comes from.
@@ -193,25 +196,52 @@ impl Shared {
         !self.offline
     }
 
-    /// Fetches recorded leaves, as far as there is room for them.
+    /// Fetches recorded leaves, as far as there is room for them, while the object is open.
     pub(crate) fn ahead_as_recorded(self: &Arc<Self>, recorded: &[Range<u64>]) {
         if self.offline {
             return;
         }
-        let mut flights = self.flights();
         // without a cache on disk, more would push out what is not read yet
         let mut room = match self.store {
             Some(_) => u64::MAX,
             None => self.memory / 2 / LEAF,
         };
-        let mut requests = plan::recorded(recorded, |leaf| self.is_absent(&flights, leaf));
+        // those on their way are left out when it is their turn
+        let is_missing = |leaf: u64| !self.are_here(leaf..leaf.saturating_add(1));
+        let mut requests = plan::recorded(recorded, is_missing);
         requests.retain(|leaves| {
             let left = room.checked_sub(leaves.end.saturating_sub(leaves.start));
             room = left.unwrap_or(0);
             left.is_some()
         });
-        // a hint, as all that is fetched ahead
-        let _ = self.launch_requests(&mut flights, requests, Urgency::Ahead);
+        // without threads for requests, the first read is the error
+        let Ok(runtime) = runtime::handle() else {
+            return;
+        };
+        let at_once = requests.len().min(AHEAD_AT_ONCE);
+        self.queue.extend(requests);
+        for _ in 0..at_once {
+            runtime.spawn(Self::fetch_queued(Arc::downgrade(self)));
+        }
+    }
+
+    /// Does the queued requests one after another. What waits does not keep the object open.
+    async fn fetch_queued(shared: Weak<Self>) {
+        while let Some(open) = shared.upgrade()
+            && let Some(departed) = open.depart_queued()
+        {
+            for flight in departed {
+                // a hint, as all that is fetched ahead
+                Arc::clone(&open).fly(flight, Urgency::Ahead).await;
+            }
+        }
+    }
+
+    /// Makes requests for what is missing of the leaves that are next in the queue.
+    fn depart_queued(&self) -> Option<Vec<Arc<Flight>>> {
+        let mut flights = self.flights();
+        let leaves = self.queue.next()?;
+        Some(self.depart_with(&mut flights, leaves))
     }
 
     /// Fetches leaves, unless they are on their way. Once begun, it has to be run to its end.
@@ -230,8 +260,11 @@ impl Shared {
 
     /// Makes requests for what is missing of some leaves.
     fn depart(&self, leaves: Range<u64>) -> Vec<Arc<Flight>> {
-        let mut flights = self.flights();
-        let missing = leaves.filter(|&leaf| self.is_absent(&flights, leaf));
+        self.depart_with(&mut self.flights(), leaves)
+    }
+
+    fn depart_with(&self, flights: &mut Flights, leaves: Range<u64>) -> Vec<Arc<Flight>> {
+        let missing = leaves.filter(|&leaf| self.is_absent(flights, leaf));
         let requests = plan::requests(missing.collect::<Vec<_>>(), |_| false);
         let mut all = Vec::with_capacity(requests.len());
         for leaves in requests {
@@ -293,6 +326,7 @@ impl Shared {
                 missing.push(leaf);
             }
         }
+        self.add_queued(&flights, &mut missing);
         for flight in self.launch(&mut flights, &missing, Urgency::Now)? {
             for leaf in flight.leaves.clone() {
                 let origin = || Origin::Flight(Arc::clone(&flight));
@@ -301,6 +335,16 @@ impl Shared {
         }
         drop(flights);
         Ok(wanted.filter_map(|leaf| found.remove(&leaf)).collect())
+    }
+
+    /// Adds the leaves of queued requests that have some of the missing ones: a reader does not
+    /// wait for their turn.
+    fn add_queued(&self, flights: &Flights, missing: &mut Vec<u64>) {
+        let queued = self.queue.take_with(missing);
+        let leaves = queued.into_iter().flatten();
+        missing.extend(leaves.filter(|&leaf| self.is_absent(flights, leaf)));
+        missing.sort_unstable();
+        missing.dedup();
     }
 
     /// Sends requests for missing leaves.
@@ -312,15 +356,6 @@ impl Shared {
     ) -> Result<Vec<Arc<Flight>>> {
         let is_absent = |leaf| self.is_absent(flights, leaf);
         let requests = plan::requests(missing.iter().copied(), is_absent);
-        self.launch_requests(flights, requests, urgency)
-    }
-
-    fn launch_requests(
-        self: &Arc<Self>,
-        flights: &mut Flights,
-        requests: Vec<Range<u64>>,
-        urgency: Urgency,
-    ) -> Result<Vec<Arc<Flight>>> {
         if requests.is_empty() {
             return Ok(Vec::new());
         }
