@@ -164,11 +164,15 @@ pub(crate) fn full() -> Error {
     Error::limit("the cache takes no more of the image")
 }
 
+/// Returns the leaves on disk; `Invalid` if there are none.
+pub(crate) fn cache_of(shared: &Shared) -> Result<&Store> {
+    let none = || Error::invalid("there is no cache to fetch the image into");
+    shared.store.as_ref().ok_or_else(none)
+}
+
 /// Waits until what is missing is there.
 pub(crate) fn fill_now(shared: &Arc<Shared>, options: FillOptions) -> Result<Filled> {
-    if shared.store.is_none() {
-        return Err(Error::invalid("there is no cache to fetch the image into"));
-    }
+    cache_of(shared)?;
     let work = fill(Arc::downgrade(shared), options);
     let done = crate::runtime::wait(&crate::runtime::spawn(work)?)?;
     done.map_err(|end| match end {

@@ -15,7 +15,7 @@ use sinterfs_model::{Error, Result};
 use crate::address::Address;
 use crate::cache::{CacheDirectory, CacheOptions, Store};
 use crate::fetch::Fetcher;
-use crate::fill::{Filled, fill_behind, fill_now};
+use crate::fill::{Filled, cache_of, fill_behind, fill_now};
 use crate::leaves::Leaves;
 use crate::objects::Fetched;
 use crate::options::{FillOptions, RemoteOptions};
@@ -75,8 +75,8 @@ impl StartLeaves {
 
 /// Has the rest of an object fetched as long as it is open.
 fn start_fill(shared: &Arc<Shared>, fill: FillOptions, warn: fn(&Error)) {
-    if shared.store.is_none() {
-        warn(&Error::invalid("there is no cache to fetch the image into"));
+    if let Err(error) = cache_of(shared) {
+        warn(&error);
         return;
     }
     let work = fill_behind(Arc::downgrade(shared), fill, warn);
@@ -182,24 +182,25 @@ impl Remote {
         fill_now(&self.shared, options)
     }
 
-    /// Reads what was read before.
+    /// Fetches what was read before into the cache on disk; returns whether that has all of it.
     ///
     /// # Errors
-    /// `Invalid` if that was another version, and those of reading.
-    pub fn read_recorded(&self, reads: &RecordedReads) -> Result<()> {
+    /// `Invalid` without such a cache or if that was another version, and those of reading.
+    pub fn fill_recorded(&self, reads: &RecordedReads) -> Result<bool> {
+        let store = cache_of(&self.shared)?;
         let version = self.shared.fetcher.version();
         if !version.is_some_and(|version| reads.are_of(version)) {
             return Err(Error::invalid(OTHER_VERSION));
         }
         self.start.set(reads.leaves());
         self.shared.ahead_as_recorded(reads.leaves());
-        for leaves in reads.leaves() {
-            for leaf in leaves.clone() {
-                let range = plan::bytes(&(leaf..leaf.saturating_add(1)), self.len());
-                self.read(range.start, range.end.saturating_sub(range.start))?;
-            }
+        let mut is_whole = true;
+        for leaf in reads.leaves().iter().cloned().flatten() {
+            let range = plan::bytes(&(leaf..leaf.saturating_add(1)), self.len());
+            self.read(range.start, range.end.saturating_sub(range.start))?;
+            is_whole &= store.has(leaf);
         }
-        Ok(())
+        Ok(is_whole)
     }
 
     /// Reads short ranges, several at once: nothing around them is fetched, and they are not kept.

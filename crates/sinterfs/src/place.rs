@@ -224,16 +224,20 @@ pub fn warm(path: &Path, how: FillOptions, options: &OpenOptions) -> Result<(Fil
 }
 
 /// Fetches what of a remote object was read before into the cache that `options` name; returns the
-/// number of these bytes.
+/// number of these bytes, and whether all of them are in the cache now.
 ///
 /// # Errors
-/// `Invalid` if that was another version, and those of reading.
+/// `Invalid` without a cache or if that was another version, and those of reading.
 #[cfg(feature = "remote")]
-pub fn warm_start(path: &Path, reads: &RecordedReads, options: &OpenOptions) -> Result<u64> {
+pub fn warm_start(
+    path: &Path,
+    reads: &RecordedReads,
+    options: &OpenOptions,
+) -> Result<(u64, bool)> {
     let object = remote_object(path, options)?;
-    let read = object.read_recorded(reads);
-    read.map_err(|error| error.path(shown(path)))?;
-    Ok(reads.bytes())
+    let filled = object.fill_recorded(reads);
+    let is_whole = filled.map_err(|error| error.path(shown(path)))?;
+    Ok((reads.bytes(), is_whole))
 }
 
 #[cfg(not(feature = "remote"))]

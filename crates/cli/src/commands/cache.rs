@@ -176,19 +176,24 @@ fn warm(url: &Path, how: &WarmArgs) -> Result<bool> {
     };
     let shown = sinterfs::shown(url);
     let shown = text::name(shown.as_os_str().as_encoded_bytes());
-    if let Some(list) = &how.prefetch {
-        let bytes = sinterfs::warm_start(url, &remote::recorded(list)?, &options)?;
-        let bytes = size::human(bytes);
-        text::print(&format!("{shown}: {bytes} of a start\n"))?;
-        return Ok(true);
-    }
-    let rate = how.rate.and_then(|rate| rate.rate);
-    let (filled, len) = sinterfs::warm(url, FillOptions { rate }, &options)?;
-    text::print(&format!("{shown}: {}\n", size::human(len)))?;
-    if !filled.is_whole {
+    let is_whole = match &how.prefetch {
+        Some(list) => {
+            let reads = remote::recorded(list)?;
+            let (bytes, is_whole) = sinterfs::warm_start(url, &reads, &options)?;
+            text::print(&format!("{shown}: {} of a start\n", size::human(bytes)))?;
+            is_whole
+        }
+        None => {
+            let rate = how.rate.and_then(|rate| rate.rate);
+            let (filled, len) = sinterfs::warm(url, FillOptions { rate }, &options)?;
+            text::print(&format!("{shown}: {}\n", size::human(len)))?;
+            filled.is_whole
+        }
+    };
+    if !is_whole {
         text::warn(&format!("{shown}: the cache takes no more of the image"));
     }
-    Ok(filled.is_whole)
+    Ok(is_whole)
 }
 
 fn verify(directory: &Path) -> Result<ExitCode> {

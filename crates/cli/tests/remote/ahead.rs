@@ -116,6 +116,12 @@ fn what_a_mount_recorded_is_fetched_at_once() {
         let mounted = Mounted::new(Path::new(&url), &point, &at_cache);
         start(&point, &tree);
         drop(mounted);
+        // what is not in the cache then is said
+        let small = dir.path().join(format!("small-{format}"));
+        let small = ["--cache", small.to_str().unwrap(), "--cache-limit", "1M"];
+        let warm = ["cache", "warm", "--prefetch", list_of, &url];
+        let full = try_run([&warm[..], &small].concat());
+        assert_eq!(full.status.code(), Some(1), "{full:?}");
         // of another version nothing is taken
         server.put("/x", image, "\"2\"");
         let other = ["cache", "warm", "--prefetch", list_of, &url];
@@ -152,13 +158,13 @@ fn the_hot_region_is_fetched_at_once() {
     let told = info["remote"]["bytes_of_a_start_(--hot)"].as_u64().unwrap();
     assert!((needed..needed + 4096).contains(&told), "{told}, {needed}");
     server.take();
+    server.delay(WAVE);
     let point = dir.path().join("mnt");
     let mounted = Mounted::new(Path::new(&url), &point, &["--fuse", "--cache", "none"]);
     start(&point, &tree);
     assert_fetched_at_once(&server.take(), needed, "hot");
     drop(mounted);
 }
-    server.delay(WAVE);
 
 #[test]
 fn the_rest_is_fetched_while_it_is_mounted() {
