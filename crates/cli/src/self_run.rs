@@ -3,7 +3,8 @@
 //! In: the words of the command line. Out: words of a command of `sinter` about that image; or the
 //! program in the image, which takes the place of this process. **Invariant:** the image stays
 //! mounted as long as the program in it or any process that it started has the descriptor that it
-//! inherits, or anything in the mount is in use; then the mount and its directory are removed.
+//! inherits, or anything in the mount is in use; then the mount and its directory are removed. The
+//! server is no child of the program, which may wait for all of its own.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
@@ -224,15 +225,16 @@ impl ImageFile {
         ))
     }
 
-    /// Starts the server of a mount; returns a descriptor that keeps it.
+    /// Starts the server of a mount, by a process that ends then; returns a descriptor that keeps
+    /// it.
     fn serve(&self, dir: &Path) -> Result<OwnedFd> {
         let pipe = rustix::pipe::pipe_with(PipeFlags::CLOEXEC);
         let (theirs, ours) = pipe.map_err(|errno| Error::io("cannot make a pipe", errno))?;
-        let words = self.words(&["mount", "--report-ready", "--while-open"], &[]);
+        let words = self.words(&["mount", "--while-open"], &[]);
         let words = with_operands(words, &[self.file.as_ref(), dir.as_ref()]);
         let mut command = Command::new(OWN_FILE);
         command.arg(AS_SINTER).args(words.iter().skip(1));
-        daemon::start(command.stdin(Stdio::from(theirs)))?;
+        daemon::start_apart(command.stdin(Stdio::from(theirs)))?;
         Ok(ours)
     }
 }

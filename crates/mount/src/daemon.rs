@@ -7,7 +7,7 @@
 
 use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use sinterfs_model::{Error, Kind, Result};
 
@@ -22,6 +22,20 @@ const LONGEST: u64 = 64 << 10;
 /// The child must call `detach_from_terminal` and then `report_to_parent`. Its standard error is
 /// that of the parent until then; its standard input is what the command says.
 pub fn start(command: &mut Command) -> Result<u8> {
+    let (report, mut child) = report_of(command)?;
+    outcome(&report).unwrap_or_else(|| Err(ended_early(&mut child)))
+}
+
+/// Does the same by a child that only starts the server, with the standard output that it got, and
+/// ends: so the server is no child of this process.
+pub fn start_apart(command: &mut Command) -> Result<u8> {
+    let (report, mut child) = report_of(command)?;
+    let ended = ended_early(&mut child);
+    outcome(&report).unwrap_or(Err(ended))
+}
+
+/// Starts a child and reads what it reports.
+fn report_of(command: &mut Command) -> Result<(Vec<u8>, Child)> {
     command.stdout(Stdio::piped());
     let child = command.spawn();
     let mut child = child.map_err(|error| Error::io("cannot start in the background", error))?;
@@ -30,25 +44,33 @@ pub fn start(command: &mut Command) -> Result<u8> {
         let read = pipe.take(LONGEST).read_to_end(&mut report);
         read.map_err(|error| Error::io("cannot read the result from the background", error))?;
     }
+    Ok((report, child))
+}
+
+/// Returns what a report says; `None` for one that says nothing.
+fn outcome(report: &[u8]) -> Option<Result<u8>> {
     match report.split_first() {
-        Some((&READY, code)) => Ok(code.first().copied().unwrap_or(0)),
+        Some((&READY, code)) => Some(Ok(code.first().copied().unwrap_or(0))),
         Some((&FAILED, [kind, message @ ..])) => {
             let mut message = String::from_utf8_lossy(message).into_owned();
             if kind_of(*kind) == Kind::Corrupt {
                 // `Error` adds this prefix itself
                 message = message.replacen("corrupt image: ", "", 1);
             }
-            Err(Error::new(kind_of(*kind), message))
+            Some(Err(Error::new(kind_of(*kind), message)))
         }
-        _ => {
-            let status = child
-                .wait()
-                .map_err(|error| Error::io("wait failed", error))?;
-            Err(Error::new(
-                Kind::Io,
-                format!("the server ended before it mounted: {status}"),
-            ))
-        }
+        _ => None,
+    }
+}
+
+/// Waits for the end of a child; returns the error of one that has reported nothing.
+fn ended_early(child: &mut Child) -> Error {
+    match child.wait() {
+        Ok(status) => Error::new(
+            Kind::Io,
+            format!("the server ended before it mounted: {status}"),
+        ),
+        Err(error) => Error::io("wait failed", error),
     }
 }
 

@@ -94,7 +94,8 @@ fn serve(serving: Serving) -> Result<ExitCode> {
     }
 }
 
-/// Starts this program again as the serving process, and waits until it is ready.
+/// Starts this program again as the serving process, and waits until it is ready. With
+/// `--while-open` that is for the parent to do, which has to get the report.
 fn in_background(args: &Args, words: &[OsString]) -> Result<ExitCode> {
     let own = std::env::current_exe().map_err(|e| {
         let what = if Path::new("/proc/self").exists() {
@@ -113,6 +114,11 @@ fn in_background(args: &Args, words: &[OsString]) -> Result<ExitCode> {
         command.arg(self_run::AS_SINTER);
     }
     command.args(words.by_ref().take(1)).arg("--report-ready");
+    if args.while_open {
+        let started = command.args(words).spawn();
+        let failed = |error| Error::io("cannot start in the background", error);
+        return started.map(|_| ExitCode::SUCCESS).map_err(failed);
+    }
     let has_list = args.all && args.image.image.as_os_str() == "-";
     command.stdin(if has_list {
         Stdio::inherit()

@@ -17,6 +17,7 @@ fn a_program_in_the_image_runs() {
         export TMPDIR="$WORK/tmp"
         cat > "$WORK/tree/bin/show" <<'END'
 #!/bin/sh
+if [ "$1" = children ]; then read -r all < /proc/$$/task/$$/children; echo "$all"; exit; fi
 cat "$(dirname "$0")/../$1" || exit 9
 [ "$2" != later ] || (exec > /dev/null; sleep 1; cp "$(dirname "$0")/../$1" "$3") &
 exit ${2:-0}
@@ -42,6 +43,8 @@ END
             [ $code = 7 ] || fail "exit code $code"
             code=0; "$x" nowhere > "$WORK/found" 2>&1 || code=$?
             [ $code = 9 ] || fail "exit code $code of a missing file"
+            # which waits for its children, and not for the server
+            [ -z "$("$x" children)" ] || fail "the program has children: $("$x" children)"
             # what it started goes on to use the image
             "$x" file later "$WORK/copy" > "$WORK/found" 2>&1 || true
             for i in 1 2 3 4 5 6 7 8 9 10; do [ -s "$WORK/copy" ] || sleep 1; done

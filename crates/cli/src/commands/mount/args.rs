@@ -162,7 +162,8 @@ pub struct Args {
     pub(super) dry_run: bool,
 
     /// Unmount when all writers of standard input, a pipe, have closed it and nobody uses the
-    /// mount; then remove the mount point.
+    /// mount; then remove the mount point. Without --report-ready, start a process that does so and
+    /// reports, and end at once.
     #[arg(long, hide = true)]
     pub(super) while_open: bool,
 
