@@ -31,6 +31,8 @@ mod shell_pattern;
 mod shorthand;
 mod size;
 mod sqfsdiff_lines;
+#[cfg(target_os = "linux")]
+mod temporary_directory;
 mod text;
 mod timings;
 mod unsquashfs_paths;
@@ -95,8 +97,7 @@ fn run_alone_or_of_image(args: Vec<OsString>) -> ExitCode {
         Ok(Some(SelfRun::Words(words))) => run(words),
         Ok(Some(SelfRun::Temporary(words, dir))) => {
             let code = run(words);
-            // it is busy if it is still mounted
-            let _ = std::fs::remove_dir(dir);
+            drop(dir);
             code
         }
         Ok(Some(SelfRun::Text(text))) => match text::print(&text) {

@@ -7,11 +7,8 @@
 //! server is no child of the program, which may wait for all of its own.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::DirBuilder;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,6 +19,8 @@ use sinterfs::mount::daemon;
 use sinterfs::ops::{Follow, resolve};
 use sinterfs::self_mount::{self, SelfMount};
 use sinterfs::{Error, OpenOptions, Result};
+
+use crate::temporary_directory::TemporaryDirectory;
 
 /// The file of this program.
 pub const OWN_FILE: &str = "/proc/self/exe";
@@ -40,7 +39,7 @@ pub enum SelfRun {
     /// A command of `sinter`.
     Words(Vec<OsString>),
     /// The same, and a directory to remove after it.
-    Temporary(Vec<OsString>, PathBuf),
+    Temporary(Vec<OsString>, TemporaryDirectory),
     /// A text to print.
     Text(String),
 }
@@ -145,9 +144,9 @@ impl ImageFile {
             }
             ("mount", None) => {
                 let dir = self.temporary()?;
-                crate::text::print(&format!("{}\n", dir.display()))?;
+                crate::text::print(&format!("{}\n", dir.path().display()))?;
                 let words = self.words(&["mount", "--foreground"], &[]);
-                let words = with_operands(words, &[self.file.as_ref(), dir.as_ref()]);
+                let words = with_operands(words, &[self.file.as_ref(), dir.path().as_ref()]);
                 Ok(SelfRun::Temporary(words, dir))
             }
             ("extract", Some(dir)) => {
@@ -171,38 +170,21 @@ impl ImageFile {
         words
     }
 
-    /// Makes a directory of this user's own to mount on.
-    fn temporary(&self) -> Result<PathBuf> {
-        let name = self.file.file_name().unwrap_or_default().to_string_lossy();
-        let dir = std::env::temp_dir();
-        let mut make = DirBuilder::new();
-        make.mode(0o700);
-        for number in 0_u32.. {
-            let path = dir.join(format!("{name}-{}-{number}", std::process::id()));
-            match make.create(&path) {
-                Ok(()) => return Ok(path),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => {
-                    let what = "cannot make a directory to mount on";
-                    return Err(Error::io(what, error).path(path));
-                }
-            }
-        }
-        Err(Error::limit("no name is left for a directory to mount on").path(dir))
+    /// Makes a directory to mount on.
+    fn temporary(&self) -> Result<TemporaryDirectory> {
+        let name = self.file.file_name().unwrap_or_default();
+        TemporaryDirectory::new(&name.to_string_lossy())
     }
 
     /// Mounts the image and becomes a program in it; returns why it did not.
     fn run(&self, entry: &Path, words: &[OsString]) -> Result<Error> {
         let dir = self.temporary()?;
-        let served = self.serve(&dir);
-        if served.is_err() {
-            // the first error is returned
-            let _ = std::fs::remove_dir(&dir);
-        }
-        let open = served.map_err(|error| {
+        let open = self.serve(dir.path()).map_err(|error| {
             let what = format!("{error}; --sinter-extract DIR unpacks the image without a mount");
             Error::new(error.kind(), what)
         })?;
+        // the server removes it
+        let dir = dir.leave();
         let program = dir.join(entry);
         let mut command = Command::new(&program);
         command.args(words.iter().skip(1));

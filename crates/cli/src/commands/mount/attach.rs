@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use crate::args::input;
 use crate::args::remote::{self, ReadNotes};
 use crate::args::stats::MountStats;
 use crate::mount_options::{self, Settings};
+use crate::temporary_directory::TemporaryDirectory;
 use crate::{flags, text};
 
 /// The threads that answer requests to a remote image.
@@ -55,8 +56,8 @@ pub(super) struct Common {
 /// A mount that this process serves.
 pub(super) struct Attached {
     session: Session,
-    /// A directory to remove in the end.
-    temporary: Option<PathBuf>,
+    /// A directory to remove in the end: after the session, which unmounts it.
+    _temporary: Option<TemporaryDirectory>,
     watching: Option<MountStats>,
     damage: DamageLog,
     _idle: Vec<CacheTrimmer>,
@@ -67,10 +68,6 @@ impl Attached {
     pub(super) fn serve(mut self) -> Result<()> {
         let served = self.session.serve();
         self.damage.finish();
-        if let Some(dir) = self.temporary {
-            // whatever keeps it there is not ours
-            let _ = std::fs::remove_dir(dir);
-        }
         served?;
         if let Some(watching) = self.watching {
             watching.finish()?;
@@ -81,7 +78,8 @@ impl Attached {
     /// Unmounts when all writers of a pipe have closed it and nobody uses the mount, and removes
     /// the mount point then.
     pub(super) fn unmount_when_closed(&mut self, pipe: OwnedFd) -> Result<()> {
-        self.temporary = Some(self.session.mount_point().to_owned());
+        let dir = self.session.mount_point().to_owned();
+        self._temporary = Some(TemporaryDirectory::of(dir));
         let unmounter = self.session.unmounter();
         let work = move || {
             // nobody writes: it ends when the last writer is gone
@@ -177,7 +175,7 @@ pub(super) fn attach(args: &Args, target: &MountTarget<'_>) -> Result<Option<Att
     let idle = own.map(|image| CacheTrimmer::start(image, settings.idle));
     Ok(Some(Attached {
         session: mounted.session,
-        temporary: None,
+        _temporary: None,
         watching,
         damage,
         _idle: idle.collect::<Result<_>>()?,
