@@ -326,9 +326,16 @@ fn the_partition_of_the_firmware_is_passed_over() {
     let script = "PATH=$PATH:/usr/sbin
         for tool in sfdisk mkfs.fat mcopy; do command -v $tool >tool || exit 127; done
         truncate -s 2M fat; mkfs.fat fat >said; mcopy -i fat boot ::name; truncate -s 8M disk
+        truncate -s 8M mbr; truncate -s 8M boots
         printf 'label: gpt\nstart=2048,size=4096,type=U\nstart=8192,size=4096\n' | sfdisk -q disk
-        dd if=fat of=disk bs=512 seek=2048 conv=notrunc status=none
-        dd if=image of=disk bs=512 seek=8192 conv=notrunc status=none";
+        printf 'label: dos\nstart=2048,size=4096,type=c\nstart=8192,size=4096\n' | sfdisk -q mbr
+        printf 'label: gpt\nstart=2048,size=4096,type=U\nstart=8192,size=4096,type=U\n' |
+            sfdisk -q boots
+        for disk in disk mbr boots; do
+            dd if=fat of=$disk bs=512 seek=2048 conv=notrunc status=none
+            dd if=image of=$disk bs=512 seek=8192 conv=notrunc status=none
+        done
+        dd if=fat of=boots bs=512 seek=8192 conv=notrunc status=none";
     let mut shell = Command::new("sh");
     let made = shell
         .current_dir(work.path())
@@ -339,16 +346,27 @@ fn the_partition_of_the_firmware_is_passed_over() {
         return skip("no sfdisk (fdisk), mkfs.fat (dosfstools) or mcopy (mtools)");
     }
     assert!(made.status.success(), "{}", words_of(&made));
-    let disk = path("disk");
-    let cat = |words: &[&str]| {
-        let file = [Path::new("cat"), &disk, Path::new("name")];
-        let words = words.iter().map(Path::new);
-        run(file.into_iter().chain(words))
-    };
-    let found = cat(&[]);
-    assert_eq!(found.stdout, b"root");
-    assert!(words_of(&found).contains("besides that of the firmware"));
-    assert_eq!(cat(&["--partition", "1"]).stdout, b"boot");
-    let info = String::from_utf8(run([Path::new("info"), &disk]).stdout).unwrap();
-    assert!(info.contains("SquashFS"), "{info}");
+    for (disk, besides) in [
+        ("disk", "besides that of the firmware"),
+        ("mbr", "besides FAT"),
+    ] {
+        let disk = path(disk);
+        let cat = |words: &[&str]| {
+            let file = [Path::new("cat"), &disk, Path::new("name")];
+            let words = words.iter().map(Path::new);
+            run(file.into_iter().chain(words))
+        };
+        let found = cat(&[]);
+        assert_eq!(found.stdout, b"root");
+        assert!(words_of(&found).contains(besides), "{}", words_of(&found));
+        assert_eq!(cat(&["--partition", "1"]).stdout, b"boot");
+        let info = String::from_utf8(run([Path::new("info"), &disk]).stdout).unwrap();
+        assert!(info.contains("SquashFS"), "{info}");
+    }
+    let several = try_run([Path::new("ls"), &path("boots")]);
+    let words = words_of(&several);
+    assert!(
+        words.contains("images in partitions 1 (fat), 2 (fat)"),
+        "{words}"
+    );
 }

@@ -11,24 +11,33 @@ use crate::info::{InfoRows, InfoValue};
 pub(crate) struct ChosenPartition {
     pub(crate) table: PartitionTable,
     pub(crate) number: u32,
-    /// The options did not name it.
-    pub(crate) is_found: bool,
+    /// Which other images were passed over, unless the options named the partition.
+    pub(crate) found_besides: Option<PassedOver>,
+}
+
+/// Images of a disk that are not meant where there is another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PassedOver {
+    /// None.
+    None,
+    /// Only those in partitions of the firmware.
+    Firmware,
+    /// File systems of FAT.
+    Fat,
 }
 
 impl ChosenPartition {
     /// Returns what the user should know.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let found = || {
+        let found = |besides| {
             let (number, kind) = (self.number, self.table.kind.name());
-            let mut others = self.table.partitions.iter();
-            let is_firmware = |part: &Partition| part.number != number && part.is_for_firmware();
-            let beside = if others.any(is_firmware) {
-                " besides that of the firmware"
-            } else {
-                ""
+            let besides = match besides {
+                PassedOver::None => "",
+                PassedOver::Firmware => " besides that of the firmware",
+                PassedOver::Fat => " besides FAT",
             };
             format!(
-                "a disk with {kind}; opened partition {number}, the only one with an image{beside}"
+                "a disk with {kind}; opened partition {number}, the only one with an image{besides}"
             )
         };
         let damage = self
@@ -36,7 +45,7 @@ impl ChosenPartition {
             .note
             .iter()
             .map(|note| format!("{note}; the second copy, at the end of the disk, is used"));
-        damage.chain(self.is_found.then(found)).collect()
+        damage.chain(self.found_besides.map(found)).collect()
     }
 
     /// Describes the disk.

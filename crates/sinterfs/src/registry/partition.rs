@@ -11,7 +11,7 @@ use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Error, Kind, Result, Setting};
 use sinterfs_partition::{Partition, PartitionTable};
 
-use crate::disk::{ChosenPartition, rows_of};
+use crate::disk::{ChosenPartition, PassedOver, rows_of};
 use crate::info::InfoRows;
 use crate::open_options::OpenOptions;
 use crate::registry::{for_image, format_of};
@@ -45,7 +45,7 @@ pub(crate) fn content(
             ChosenPartition {
                 table,
                 number,
-                is_found: false,
+                found_besides: None,
             }
         }
         None if options.offset.is_some() => return Ok(None),
@@ -67,7 +67,16 @@ pub(crate) fn content(
     }))
 }
 
-/// Finds the only partition that holds an image; `None` if there is no disk.
+/// A partition with an image.
+struct PartitionImage {
+    number: u32,
+    format: &'static str,
+    /// The firmware or a boot loader may read it: another one is rather meant.
+    is_for_boot: bool,
+    is_for_firmware: bool,
+}
+
+/// Finds the partition whose image is meant; `None` if there is no disk.
 fn found(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<ChosenPartition>> {
     let table = match sinterfs_partition::read(&**source) {
         Ok(None) => return Ok(None),
@@ -76,23 +85,17 @@ fn found(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<Chose
         Err(error) => return Err(error),
     };
     let formats = formats(&table, source, options)?;
-    let with_image: Vec<_> = table
-        .partitions
-        .iter()
-        .zip(&formats)
-        .filter_map(|(part, format)| format.map(|format| (part, format)))
-        .collect();
-    // that of the firmware is meant only where it is alone
-    let is_wanted = |part: &Partition| with_image.len() == 1 || !part.is_for_firmware();
-    let wanted = with_image.iter().filter(|(part, _)| is_wanted(part));
-    let with_image: Vec<_> = wanted
-        .map(|(part, format)| (part.number, *format))
-        .collect();
-    match &*with_image {
-        [(number, _)] => Ok(Some(ChosenPartition {
-            number: *number,
+    let images = images(&table, &formats);
+    let (mut wanted, mut besides): (Vec<_>, Vec<_>) =
+        images.into_iter().partition(|image| !image.is_for_boot);
+    if wanted.is_empty() {
+        std::mem::swap(&mut wanted, &mut besides);
+    }
+    match &*wanted {
+        [image] => Ok(Some(ChosenPartition {
+            number: image.number,
             table,
-            is_found: true,
+            found_besides: Some(passed_over(&besides)),
         })),
         [] => match for_image(source, options) {
             // an image somewhere in the file
@@ -109,12 +112,39 @@ fn found(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<Chose
         several => {
             let listed: Vec<_> = several
                 .iter()
-                .map(|(number, format)| format!("{number} ({format})"))
+                .map(|image| format!("{} ({})", image.number, image.format))
                 .collect();
             let (listed, option) = (listed.join(", "), Setting::Partition);
             let what = format!("a disk with images in partitions {listed}: {option} names one");
             Err(Error::invalid(what).about([option]))
         }
+    }
+}
+
+/// Lists the partitions with images.
+fn images(table: &PartitionTable, formats: &[Option<&'static str>]) -> Vec<PartitionImage> {
+    let formats = table.partitions.iter().zip(formats);
+    let image = |(part, format): (&Partition, &Option<&'static str>)| {
+        let format = (*format)?;
+        let is_for_firmware = part.is_for_firmware();
+        Some(PartitionImage {
+            number: part.number,
+            format,
+            is_for_boot: is_for_firmware || format == "fat",
+            is_for_firmware,
+        })
+    };
+    formats.filter_map(image).collect()
+}
+
+/// Returns which of several images are not meant.
+fn passed_over(images: &[PartitionImage]) -> PassedOver {
+    if images.is_empty() {
+        PassedOver::None
+    } else if images.iter().all(|image| image.is_for_firmware) {
+        PassedOver::Firmware
+    } else {
+        PassedOver::Fat
     }
 }
 
