@@ -61,8 +61,12 @@ impl CloopHeader {
             return Ok((header, IndexLocation { kind, at, data }));
         }
         header.check(limits)?;
+        // that of an empty device is shorter
         let mut first = [0; 12];
-        window.read_at(HEADER_LEN, &mut first)?;
+        let here = len.saturating_sub(HEADER_LEN);
+        let here = usize::try_from(here).unwrap_or(usize::MAX).min(first.len());
+        let (stored, _) = first.split_at_mut(here);
+        window.read_at(HEADER_LEN, stored)?;
         let kind = IndexKind::with_first(header.version, header.blocks, first)?;
         let end = HEADER_LEN.saturating_add(kind.len(header.blocks));
         if end > len {

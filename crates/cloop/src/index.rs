@@ -60,13 +60,14 @@ impl IndexKind {
         if word == 0 {
             return Ok(Self::Ranges);
         }
-        if [e, f, g, h] == [0; 4] {
-            return Ok(Self::Little);
+        let is_short = u64::from(word) == HEADER_LEN + Self::Short.len(blocks);
+        match [e, f, g, h] {
+            // the only entry of an empty device
+            [0, 0, 0, 0] if blocks == 0 && is_short => Ok(Self::Short),
+            [0, 0, 0, 0] => Ok(Self::Little),
+            _ if is_short => Ok(Self::Short),
+            _ => Err(Error::corrupt("an index of no known kind")),
         }
-        if u64::from(word) == HEADER_LEN + Self::Short.len(blocks) {
-            return Ok(Self::Short);
-        }
-        Err(Error::corrupt("an index of no known kind"))
     }
 
     /// Returns the bytes of an entry.

@@ -199,6 +199,29 @@ fn versions_before_2_are_read() {
     }
 }
 
+/// The index of an empty device has the end alone.
+#[test]
+fn empty_devices_are_read() {
+    let short = |starts: &[u64]| (starts[0] as u32).to_be_bytes().to_vec();
+    let little = |starts: &[u64]| starts[0].to_le_bytes().to_vec();
+    let long = |starts: &[u64]| starts[0].to_be_bytes().to_vec();
+    for bytes in [
+        image("0.68", 4, &[], short),
+        image("1.0", 8, &[], little),
+        image("1.0", 8, &[], long),
+        image("2.0", 8, &[], long),
+        image("4.0", 8, &[], long),
+    ] {
+        let device = open(bytes.clone()).unwrap();
+        assert_eq!(device.len(), 0);
+        device.read_at(0, &mut []).unwrap();
+        assert_eq!(
+            open(bytes[..138].to_vec()).unwrap_err().kind(),
+            Kind::Corrupt
+        );
+    }
+}
+
 #[test]
 fn version_3_has_lengths_at_the_end() {
     let blocks = compressed();
