@@ -50,7 +50,7 @@ impl IndexKind {
             CloopVersion::V2 => return Ok(Self::Long),
             _ => {}
         }
-        // versions below 2 tell it by their first start
+        // versions below 2, and 3 with the number of blocks in its header, have several
         let [a, b, c, d, e, f, g, h, i, j, k, l] = first;
         let word = u32::from_be_bytes([a, b, c, d]);
         let third = u32::from_be_bytes([i, j, k, l]);

@@ -44,7 +44,8 @@ impl SpecialCodecs {
     };
 }
 
-/// Returns a level of a format that encodes each file for itself.
+/// Returns a level of a format that plans no blocks across files: tails and solid resources, where
+/// a format has them, are its writer's matter.
 pub const fn per_file(compression: &'static str, block_bits: u8, order: Order) -> Level {
     Level {
         compression,

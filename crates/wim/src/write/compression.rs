@@ -14,7 +14,8 @@ use sinterfs_workers::WorkerPermits;
 
 use crate::layout::WimCodec;
 
-/// The largest chunk of a resource that is not solid in an LZMS file, as wimlib makes them.
+/// The largest chunk of what is not solid in an LZMS file with solid resources: the size that
+/// wimlib gives chunks unless it is told another.
 const LZMS_CHUNK: u32 = 1 << 17;
 
 /// How content is compressed.
@@ -39,7 +40,8 @@ impl WimCompression {
         (least, most.min(encoded))
     }
 
-    /// Returns the chunk size of resources that are not solid.
+    /// Returns the chunk size of resources that are not solid; where content is, its chunks may be
+    /// larger than these.
     pub(super) fn chunk_size_alone(self, chunk_size: u32) -> u32 {
         let most = match self.codec {
             Some(WimCodec::Lzms) => LZMS_CHUNK,
