@@ -171,7 +171,7 @@ impl CoderState for Knowledge {
 pub(super) struct Coder {
     range: RangeEncoder,
     writer: WordWriter<0>,
-    slots: SlotTable,
+    slots: &'static SlotTable,
     pub(super) knowledge: Knowledge,
     pub(super) is_match: Decision<{ states::MAIN }>,
     pub(super) is_delta: Decision<{ states::MATCH }>,
@@ -193,7 +193,7 @@ impl Coder {
         Self {
             range: RangeEncoder::new(),
             writer: WordWriter::after(Vec::new()),
-            slots: SlotTable::new(u32::try_from(len).unwrap_or(u32::MAX)),
+            slots: SlotTable::shared(),
             knowledge: Knowledge::START,
             is_match: Decision::default(),
             is_delta: Decision::default(),

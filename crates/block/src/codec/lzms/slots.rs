@@ -6,6 +6,8 @@
 
 use std::sync::OnceLock;
 
+use crate::codec::match_finder::MAX_COVER;
+
 /// How many ranges of distances are 2^n wide, for n from 0 on.
 const DISTANCE_RUNS: [u8; 21] = [
     9, 0, 9, 7, 10, 15, 15, 20, 20, 30, 33, 40, 42, 45, 60, 73, 80, 85, 95, 105, 6,
@@ -52,6 +54,13 @@ pub(super) struct SlotTable {
 }
 
 impl SlotTable {
+    /// Returns the tables of all distances that are encoded, made once.
+    pub(super) fn shared() -> &'static Self {
+        static TABLE: OnceLock<SlotTable> = OnceLock::new();
+        let most = u32::try_from(MAX_COVER).unwrap_or(u32::MAX);
+        TABLE.get_or_init(|| Self::new(most))
+    }
+
     /// Slots of distances from [`Self::SMALL`] on are at least this wide.
     const STEP: u32 = 1 << 10;
 
@@ -59,7 +68,7 @@ impl SlotTable {
     const SMALL: u32 = 1 << 15;
 
     /// Makes tables for distances below a number.
-    pub(super) fn new(below: u32) -> Self {
+    fn new(below: u32) -> Self {
         let slot = |distance| u16::try_from(find(of_distances(), distance)).unwrap_or(0);
         Self {
             small: (0..Self::SMALL.min(below)).map(slot).collect(),
