@@ -21,8 +21,8 @@ const DIRECTORY: u64 = 4096;
 pub(super) enum Expression {
     Constant(bool),
     Not(Box<Expression>),
-    And(Box<Expression>, Box<Expression>),
-    Or(Box<Expression>, Box<Expression>),
+    /// The first, and what is combined with all before it: a list, since chains may be long.
+    Chain(Box<Expression>, Vec<(Junction, Expression)>),
     Name(GlobMatcher),
     Path(GlobMatcher),
     /// The path from the root, with a slash in front, has a match.
@@ -38,6 +38,13 @@ pub(super) enum Expression {
     Readlink(Box<Expression>),
     /// Of what a path leads to.
     Eval(Vec<u8>, Box<Expression>),
+}
+
+/// How an expression is combined with those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Junction {
+    And,
+    Or,
 }
 
 /// What is measured.
@@ -88,8 +95,13 @@ impl Expression {
         match self {
             Self::Constant(value) => *value,
             Self::Not(inner) => !inner.holds(file),
-            Self::And(a, b) => a.holds(file) && b.holds(file),
-            Self::Or(a, b) => a.holds(file) || b.holds(file),
+            Self::Chain(first, others) => {
+                let combine = |before, (junction, next): &(Junction, Self)| match junction {
+                    Junction::And => before && next.holds(file),
+                    Junction::Or => before || next.holds(file),
+                };
+                others.iter().fold(first.holds(file), combine)
+            }
             Self::Name(glob) => glob.is_match_candidate(&Candidate::from_bytes(file.name())),
             Self::Path(glob) => glob.is_match_candidate(&Candidate::from_bytes(file.path)),
             Self::PathHas(regex) => regex.is_match(&[b"/", file.path].concat()),

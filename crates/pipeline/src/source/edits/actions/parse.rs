@@ -8,7 +8,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use sinterfs_model::{Error, FileType, Result};
 
 use super::action::{Action, Effect, Reason};
-use super::expression::{Bits, Expression, Measure, NumberRange};
+use super::expression::{Bits, Expression, Junction, Measure, NumberRange};
 use crate::source::edits::definition::AddedXattr;
 use crate::transform::Chmod;
 
@@ -157,17 +157,24 @@ impl<'a> ActionParser<'a, '_> {
         if self.depth > DEEPEST {
             return Err(Error::limit("expressions are nested too deeply"));
         }
-        let mut left = self.operand()?;
+        let first = self.operand()?;
+        let mut others = Vec::new();
         loop {
-            if self.takes("&&") {
-                left = Expression::And(Box::new(left), Box::new(self.operand()?));
+            let junction = if self.takes("&&") {
+                Junction::And
             } else if self.takes("||") {
-                left = Expression::Or(Box::new(left), Box::new(self.operand()?));
+                Junction::Or
             } else {
-                self.depth -= 1;
-                return Ok(left);
-            }
+                break;
+            };
+            others.push((junction, self.operand()?));
         }
+        self.depth -= 1;
+        Ok(if others.is_empty() {
+            first
+        } else {
+            Expression::Chain(Box::new(first), others)
+        })
     }
 
     fn operand(&mut self) -> Result<Expression> {
@@ -463,6 +470,8 @@ mod tests {
                 "{text}: {error}"
             );
         }
+        let long = format!("exclude@false{}", " || true && false".repeat(200_000));
+        assert!(parsed(&long).is_ok_and(|action| format!("{:?}", action.clone()).len() > 1000));
         let deep = format!("exclude@{}true", "!".repeat(10_000));
         assert!(parsed(&deep).is_err());
         let deep = format!("exclude@{}true", "(".repeat(10_000));
