@@ -354,14 +354,42 @@ fn glob(pattern: &str) -> Result<GlobMatcher> {
         let what = format!("`{pattern}`: extended patterns are not supported: combine tests by ||");
         return Err(Error::unsupported(what));
     }
-    // braces are nothing special in fnmatch
-    let escaped = pattern.replace('{', "\\{").replace('}', "\\}");
-    let built = GlobBuilder::new(&escaped)
+    let built = GlobBuilder::new(&without_braces(pattern))
         .literal_separator(true)
         .backslash_escape(true)
         .build();
     let wrong = |_| Error::invalid(format!("`{pattern}` is no pattern"));
     built.map(|glob| glob.compile_matcher()).map_err(wrong)
+}
+
+/// Escapes braces, which are nothing special in fnmatch: those that are not escaped already, and
+/// are not in brackets, where a backslash would be one more character.
+fn without_braces(pattern: &str) -> String {
+    let mut escaped = String::with_capacity(pattern.len());
+    let mut chars = pattern.chars().peekable();
+    while let Some(char) = chars.next() {
+        match char {
+            '\\' => {
+                escaped.push(char);
+                escaped.extend(chars.next());
+            }
+            '[' => {
+                escaped.push(char);
+                escaped.extend(chars.next_if(|&next| matches!(next, '!' | '^')));
+                // the first bracket that closes is one of the characters
+                escaped.extend(chars.next());
+                for next in chars.by_ref() {
+                    escaped.push(next);
+                    if next == ']' {
+                        break;
+                    }
+                }
+            }
+            '{' | '}' => escaped.extend(['\\', char]),
+            _ => escaped.push(char),
+        }
+    }
+    escaped
 }
 
 fn chmod(text: &str) -> Result<Chmod> {
@@ -476,6 +504,26 @@ mod tests {
         assert!(parsed(&deep).is_err());
         let deep = format!("exclude@{}true", "(".repeat(10_000));
         assert!(parsed(&deep).is_err());
+    }
+
+    #[test]
+    fn braces_are_characters() {
+        for (pattern, name, matches) in [
+            ("{a,b}", "a", false),
+            ("{a,b}", "{a,b}", true),
+            ("\\{a,b\\}", "{a,b}", true),
+            ("\\{a,b\\}", "\\a", false),
+            ("x[{}]", "x{", true),
+            ("x[{}]", "x\\", false),
+            ("[]{]}", "]}", true),
+            ("[!{]*{", "a{", true),
+        ] {
+            assert_eq!(
+                glob(pattern).unwrap().is_match(name),
+                matches,
+                "{pattern} {name}"
+            );
+        }
     }
 
     #[test]
