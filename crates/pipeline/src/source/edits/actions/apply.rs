@@ -3,7 +3,7 @@
 //! Enters a tree and actions; leaves changed attributes, and for names whether they stay.
 //! **Invariant:** a file with several names changes if an action applies to one of them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use sinterfs_model::{Content, FileType, NodeId, Result, Tree, Xattrs};
 
@@ -178,18 +178,19 @@ pub(in super::super) fn xattrs(actions: &[Action], tree: &mut Tree) -> Result<()
     if of_phase.is_empty() {
         return Ok(());
     }
-    let mut paths = vec![Vec::new(); tree.nodes().len()];
+    // by their places among the actions, so that those of several names are in that order
+    let mut applying: HashMap<NodeId, BTreeSet<usize>> = HashMap::new();
     each_name(tree, &mut |node, path| {
-        if let Some(known) = paths.get_mut(node.index()) {
-            *known = path.to_vec();
+        let numbered = of_phase.iter().enumerate();
+        let holding = numbered.filter(|(_, action)| action.holds(tree, node, path));
+        for (index, _) in holding {
+            applying.entry(node).or_default().insert(index);
         }
     });
     tree.change_xattrs(|tree, node, sets| {
-        let path = paths.get(node.index()).map_or(&[][..], Vec::as_slice);
-        let applying = of_phase
-            .iter()
-            .filter(|action| action.holds(tree, node, path));
-        let effects: Vec<&Effect> = applying.map(|action| &action.effect).collect();
+        let indices = applying.get(&node).into_iter().flatten();
+        let actions = indices.filter_map(|&index| of_phase.get(index));
+        let effects: Vec<&Effect> = actions.map(|action| &action.effect).collect();
         let includes = |effect: &&&Effect| matches!(effect, Effect::XattrsInclude(_));
         let has_includes = effects.iter().any(|effect| includes(&effect));
         let stays = |name: &[u8]| {
