@@ -63,26 +63,33 @@ impl XattrFilter {
     }
 }
 
-/// Adds extended attributes to all files, in the place of those of the same name; those of users
-/// only to regular files and directories.
+/// Adds attributes to those of a file, in the place of those of the same name; those of users only
+/// to regular files and directories.
+pub(super) fn put<'a>(
+    all: &mut Xattrs,
+    kind: FileType,
+    added: impl IntoIterator<Item = &'a AddedXattr>,
+) {
+    let may_be_users = matches!(kind, FileType::File | FileType::Directory);
+    for one in added {
+        if may_be_users || !one.name.starts_with(b"user.") {
+            all.retain(|(name, _)| *name != one.name);
+            all.push((one.name.clone(), one.value.clone()));
+        }
+    }
+}
+
+/// Adds extended attributes to all files.
 pub(super) fn add(tree: &mut Tree, added: &[AddedXattr]) -> Result<()> {
     if added.is_empty() {
         return Ok(());
     }
     tree.change_xattrs(|tree, node, sets| {
-        let kind = tree.node(node).content.kind();
-        let may_be_users = matches!(kind, FileType::File | FileType::Directory);
-        let fits = |one: &&AddedXattr| may_be_users || !one.name.starts_with(b"user.");
-        let new: Vec<&AddedXattr> = added.iter().filter(fits).collect();
         let pairs = tree.xattrs().pairs(tree.node(node).xattrs);
-        let others = pairs.filter(|(name, _)| new.iter().all(|one| one.name != *name));
-        let mut all: Xattrs = others
+        let mut all: Xattrs = pairs
             .map(|(name, value)| (name.into(), value.into()))
             .collect();
-        all.extend(
-            new.into_iter()
-                .map(|one| (one.name.clone(), one.value.clone())),
-        );
+        put(&mut all, tree.node(node).content.kind(), added);
         sets.intern(&mut all)
     })
 }

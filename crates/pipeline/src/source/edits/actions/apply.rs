@@ -9,6 +9,7 @@ use sinterfs_model::{Content, FileType, NodeId, Result, Tree, Xattrs};
 
 use super::action::{Action, Effect, Reason};
 use super::expression::NamedFile;
+use crate::source::edits::xattrs::put;
 
 impl Action {
     fn holds(&self, tree: &Tree, node: NodeId, path: &[u8]) -> bool {
@@ -209,16 +210,11 @@ pub(in super::super) fn xattrs(actions: &[Action], tree: &mut Tree) -> Result<()
         let mut all: Xattrs = kept
             .map(|(name, value)| (name.into(), value.into()))
             .collect();
-        let kind = tree.node(node).content.kind();
-        let may_be_users = matches!(kind, FileType::File | FileType::Directory);
-        for effect in effects {
-            if let Effect::XattrsAdd(added) = effect
-                && (may_be_users || !added.name.starts_with(b"user."))
-            {
-                all.retain(|(name, _)| *name != added.name);
-                all.push((added.name.clone(), added.value.clone()));
-            }
-        }
+        let added = effects.into_iter().filter_map(|effect| match effect {
+            Effect::XattrsAdd(added) => Some(added),
+            _ => None,
+        });
+        put(&mut all, tree.node(node).content.kind(), added);
         sets.intern(&mut all)
     })
 }
