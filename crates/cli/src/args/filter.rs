@@ -11,9 +11,6 @@ use sinterfs::{Error, Result};
 
 use crate::owners;
 
-/// The size of the blocks that tails are behind, where none is asked for.
-const BLOCK: u64 = 128 << 10;
-
 /// Rules that select files, and definitions of additional ones.
 #[derive(Debug)]
 pub struct FilterArgs {
@@ -160,7 +157,7 @@ impl FilterArgs {
         request.pseudo_override = self.pseudo_override;
         request.xattrs_add = self.xattrs_add;
         request.separate_links = self.no_hardlinks;
-        request.actions = actions(self.actions, request.block_size.unwrap_or(BLOCK))?;
+        request.actions = actions(self.actions)?;
         request.xattrs = XattrFilter::of(&self.xattrs_include, &self.xattrs_exclude)?;
         request.file_contexts = self.file_contexts;
         Ok(())
@@ -168,7 +165,7 @@ impl FilterArgs {
 }
 
 /// Parses actions.
-fn actions(texts: Vec<ActionText>, block: u64) -> Result<Vec<Action>> {
+fn actions(texts: Vec<ActionText>) -> Result<Vec<Action>> {
     let ids = IdsByName {
         user: &owners::user,
         group: &owners::group,
@@ -176,11 +173,11 @@ fn actions(texts: Vec<ActionText>, block: u64) -> Result<Vec<Action>> {
     let mut all = Vec::new();
     for text in texts {
         match text {
-            ActionText::One(text) => all.push(Action::parse(&text, &ids, block)?),
+            ActionText::One(text) => all.push(Action::parse(&text, &ids)?),
             ActionText::File(file) => {
                 let text = std::fs::read_to_string(&file);
                 let text = text.map_err(|e| Error::io("cannot read", e).path(&file))?;
-                let parsed = Action::parse_all(&text, &ids, block);
+                let parsed = Action::parse_all(&text, &ids);
                 all.extend(parsed.map_err(|error| error.path(&file))?);
             }
         }

@@ -100,7 +100,7 @@ impl<'a> EditedSource<'a> {
         let edits = self.edits;
         let leaves_out = |path: &[u8], is_dir: bool, node| {
             edits.exclude.matches(path, is_dir)
-                || actions::excludes(&edits.actions, tree, node, path)
+                || actions::excludes(edits.actions(), tree, node, path)
         };
         let mut copy = TreeCopy::new(tree, edits, &leaves_out)?;
         copy.run()?;
@@ -124,8 +124,8 @@ impl<'a> EditedSource<'a> {
             origins: before.iter().map(origin).collect(),
             tree: edited,
         };
-        edited.stored = actions::change(&edits.actions, &mut edited.tree);
-        let gone = actions::prune(&edits.actions, &edited.tree);
+        edited.stored = actions::change(edits.actions(), &mut edited.tree);
+        let gone = actions::prune(edits.actions(), &edited.tree);
         if !gone.is_empty() {
             edited = edited.without(&|path, _| gone.contains(path))?;
         }
@@ -133,7 +133,7 @@ impl<'a> EditedSource<'a> {
             Some(Origin::Own(own)) => tree.children(*own).is_empty(),
             _ => true,
         };
-        let emptied = actions::empty(&edits.actions, &edited.tree, &was_empty);
+        let emptied = actions::empty(edits.actions(), &edited.tree, &was_empty);
         if !emptied.is_empty() {
             edited = edited.without(&|_, node| emptied.contains(&node))?;
         }
@@ -188,7 +188,7 @@ impl Source for EditedSource<'_> {
         }
         self.edits.owners.apply(&mut tree)?;
         let (mut edited, labelled, stored) = if self.edits.names_stay() {
-            let stored = actions::change(&self.edits.actions, &mut tree);
+            let stored = actions::change(self.edits.actions(), &mut tree);
             let _ = self.scanned.set(None);
             (tree, HashSet::new(), stored)
         } else {
@@ -198,7 +198,7 @@ impl Source for EditedSource<'_> {
             (edited.tree, edited.labelled, edited.stored)
         };
         let _ = self.stored.set(stored);
-        actions::xattrs(&self.edits.actions, &mut edited)?;
+        actions::xattrs(self.edits.actions(), &mut edited)?;
         xattrs::add(&mut edited, &self.edits.add_xattrs)?;
         if let Some(contexts) = &self.edits.contexts {
             labels::label(&mut edited, contexts, &labelled)?;

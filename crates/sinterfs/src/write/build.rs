@@ -1,6 +1,8 @@
 //! Building an image: the request's format is found, and its writer gets the request and the way
 //! to open the input.
 
+use std::num::NonZeroU64;
+
 use sinterfs_model::{Error, Observer, Result, Setting};
 use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::{Edits, directory};
@@ -117,6 +119,7 @@ fn edits(request: &BuildRequest, directory: &mut directory::Options) -> Result<E
         xattrs: request.xattrs.clone(),
         separate_links: request.separate_links,
         actions: request.actions.clone(),
+        block_size: block_size(request)?,
         contexts: filters::contexts(request.file_contexts.as_deref())?,
         ..Edits::default()
     };
@@ -130,6 +133,22 @@ fn edits(request: &BuildRequest, directory: &mut directory::Options) -> Result<E
         edits.exclude = std::mem::take(&mut directory.exclude);
     }
     Ok(edits)
+}
+
+/// Returns the block size of the image, if it has blocks and actions may ask for it.
+fn block_size(request: &BuildRequest) -> Result<Option<NonZeroU64>> {
+    if request.actions.is_empty() {
+        return Ok(None);
+    }
+    if let Some(size) = request.block_size {
+        return Ok(NonZeroU64::new(size));
+    }
+    let new = registry::for_output(request.format.as_deref(), request.output_name().as_deref())?;
+    let Some(format) = new.writer.pipeline() else {
+        return Ok(None);
+    };
+    let level = format.level(request.level, request.purpose(), &request.volume)?;
+    Ok(NonZeroU64::new(1 << level.block_bits))
 }
 
 fn directory_options(request: &BuildRequest) -> Result<directory::Options> {

@@ -43,8 +43,7 @@ pub trait FormatWriter: Sync {
         ))
     }
 
-    /// Returns the format as the pipeline writes it, for tests that put sinks of their own below.
-    #[cfg(test)]
+    /// Returns the format, if the pipeline writes it.
     fn pipeline(&self) -> Option<&dyn PipelineFormat> {
         None
     }
@@ -73,7 +72,6 @@ impl<F: PipelineFormat> FormatWriter for F {
         PipelineFormat::sign(self, source, text, out)
     }
 
-    #[cfg(test)]
     fn pipeline(&self) -> Option<&dyn PipelineFormat> {
         Some(self)
     }

@@ -1,13 +1,17 @@
 //! How a source's tree is edited: plain data.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use super::actions::{self, Action};
+use super::actions::{self, Action, Actions};
 use super::definition::{AddedXattr, Definition, DirectoryAttributes};
 use super::file_contexts::FileContexts;
 use super::xattrs::XattrFilter;
 use crate::source::Exclude;
 use crate::transform::Transform;
+
+/// The block size of mksquashfs.
+const BLOCK: NonZeroU64 = NonZeroU64::new(128 << 10).unwrap();
 
 /// Edits of a source's tree.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +31,8 @@ pub struct Edits {
     pub pseudo_dir: Option<DirectoryAttributes>,
     /// What happens to files for which an expression is true, after the definitions.
     pub actions: Vec<Action>,
+    /// The block size of the image; `None` means that of mksquashfs.
+    pub block_size: Option<NonZeroU64>,
     /// Extended attributes that all files get, those of users only regular files and directories.
     pub add_xattrs: Vec<AddedXattr>,
     /// The SELinux label of each file, applied last.
@@ -42,6 +48,13 @@ impl Edits {
             && self.add_xattrs.is_empty()
             && self.actions.is_empty()
             && self.owners == Transform::default()
+    }
+
+    pub(super) fn actions(&self) -> Actions<'_> {
+        Actions {
+            all: &self.actions,
+            block: self.block_size.unwrap_or(BLOCK),
+        }
     }
 
     /// Returns whether no name is excluded, added or changed.

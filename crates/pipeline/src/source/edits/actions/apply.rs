@@ -4,6 +4,7 @@
 //! **Invariant:** a file with several names changes if an action applies to one of them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::num::NonZeroU64;
 
 use sinterfs_model::{Content, FileType, NodeId, Result, Tree, Xattrs};
 
@@ -11,28 +12,41 @@ use super::action::{Action, Effect, Reason};
 use super::expression::NamedFile;
 use crate::source::edits::xattrs::put;
 
-impl Action {
-    fn holds(&self, tree: &Tree, node: NodeId, path: &[u8]) -> bool {
-        self.when.holds(NamedFile {
+/// Actions in the order given, and what their tests depend on besides the tree.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct Actions<'a> {
+    pub(in super::super) all: &'a [Action],
+    /// The size of the blocks that tails are behind.
+    pub(in super::super) block: NonZeroU64,
+}
+
+impl<'a> Actions<'a> {
+    fn holds(&self, action: &Action, tree: &Tree, node: NodeId, path: &[u8]) -> bool {
+        action.when.holds(NamedFile {
             tree,
             node,
             path,
+            block: self.block,
             gone: None,
         })
+    }
+
+    fn of_phase(&self, is_of_phase: impl Fn(&Effect) -> bool) -> Vec<&'a Action> {
+        let all = self.all.iter();
+        all.filter(|action| is_of_phase(&action.effect)).collect()
     }
 }
 
 /// Returns whether a name is left out while a source is read.
 pub(in super::super) fn excludes(
-    actions: &[Action],
+    actions: Actions<'_>,
     tree: &Tree,
     node: NodeId,
     path: &[u8],
 ) -> bool {
-    let mut of_phase = actions
-        .iter()
-        .filter(|one| matches!(one.effect, Effect::Exclude));
-    of_phase.any(|action| action.holds(tree, node, path))
+    let all = actions.all.iter();
+    let mut of_phase = all.filter(|one| matches!(one.effect, Effect::Exclude));
+    of_phase.any(|action| actions.holds(action, tree, node, path))
 }
 
 /// Visits all names of a tree, directories before what they hold.
@@ -52,19 +66,18 @@ fn each_name(tree: &Tree, visit: &mut dyn FnMut(NodeId, &[u8])) {
 }
 
 /// Changes owners and permissions; returns the files whose content is stored uncompressed.
-pub(in super::super) fn change(actions: &[Action], tree: &mut Tree) -> HashSet<NodeId> {
+pub(in super::super) fn change(actions: Actions<'_>, tree: &mut Tree) -> HashSet<NodeId> {
     let mut uncompressed = HashSet::new();
-    let is_of_phase = |action: &&Action| {
+    let of_phase = actions.of_phase(|effect| {
         matches!(
-            action.effect,
+            effect,
             Effect::Owner(_)
                 | Effect::Group(_)
                 | Effect::Both(..)
                 | Effect::Chmod(_)
                 | Effect::Uncompressed
         )
-    };
-    let of_phase: Vec<&Action> = actions.iter().filter(is_of_phase).collect();
+    });
     if of_phase.is_empty() {
         return uncompressed;
     }
@@ -72,7 +85,7 @@ pub(in super::super) fn change(actions: &[Action], tree: &mut Tree) -> HashSet<N
     each_name(tree, &mut |node, path| names.push((node, path.to_vec())));
     for (node, path) in names {
         for action in &of_phase {
-            if !action.holds(tree, node, &path) {
+            if !actions.holds(action, tree, node, &path) {
                 continue;
             }
             let kind = tree.node(node).content.kind();
@@ -98,10 +111,9 @@ pub(in super::super) fn change(actions: &[Action], tree: &mut Tree) -> HashSet<N
 
 /// Returns the paths that are taken off the tree that was made: what a directory holds before the
 /// directory, so that one may be taken off that holds nothing any more.
-pub(in super::super) fn prune(actions: &[Action], tree: &Tree) -> HashSet<Vec<u8>> {
+pub(in super::super) fn prune(actions: Actions<'_>, tree: &Tree) -> HashSet<Vec<u8>> {
     let mut gone = HashSet::new();
-    let prunes = |action: &&Action| matches!(action.effect, Effect::Prune);
-    let of_phase: Vec<&Action> = actions.iter().filter(prunes).collect();
+    let of_phase = actions.of_phase(|effect| matches!(effect, Effect::Prune));
     if of_phase.is_empty() {
         return gone;
     }
@@ -112,6 +124,7 @@ pub(in super::super) fn prune(actions: &[Action], tree: &Tree) -> HashSet<Vec<u8
             tree,
             node,
             path: &path,
+            block: actions.block,
             gone: Some(&gone),
         };
         let is_root = path.is_empty();
@@ -128,13 +141,12 @@ pub(in super::super) type Emptied = HashSet<NodeId>;
 /// Returns the directories that are empty and removed, and those that become empty by that;
 /// `was_empty` says so of the source.
 pub(in super::super) fn empty(
-    actions: &[Action],
+    actions: Actions<'_>,
     tree: &Tree,
     was_empty: &dyn Fn(NodeId) -> bool,
 ) -> Emptied {
     let mut removed = Emptied::new();
-    let of_phase = |action: &&Action| matches!(action.effect, Effect::Empty(_));
-    let of_phase: Vec<&Action> = actions.iter().filter(of_phase).collect();
+    let of_phase = actions.of_phase(|effect| matches!(effect, Effect::Empty(_)));
     if of_phase.is_empty() {
         return removed;
     }
@@ -160,7 +172,7 @@ pub(in super::super) fn empty(
             _ => false,
         };
         let mut applying = of_phase.iter().filter(applies);
-        if applying.any(|action| action.holds(tree, node, &path)) {
+        if applying.any(|action| actions.holds(action, tree, node, &path)) {
             removed.insert(node);
         }
     }
@@ -168,14 +180,13 @@ pub(in super::super) fn empty(
 }
 
 /// Removes and adds extended attributes.
-pub(in super::super) fn xattrs(actions: &[Action], tree: &mut Tree) -> Result<()> {
-    let is_of_phase = |action: &&Action| {
+pub(in super::super) fn xattrs(actions: Actions<'_>, tree: &mut Tree) -> Result<()> {
+    let of_phase = actions.of_phase(|effect| {
         matches!(
-            action.effect,
+            effect,
             Effect::XattrsExclude(_) | Effect::XattrsInclude(_) | Effect::XattrsAdd(_)
         )
-    };
-    let of_phase: Vec<&Action> = actions.iter().filter(is_of_phase).collect();
+    });
     if of_phase.is_empty() {
         return Ok(());
     }
@@ -183,7 +194,7 @@ pub(in super::super) fn xattrs(actions: &[Action], tree: &mut Tree) -> Result<()
     let mut applying: HashMap<NodeId, BTreeSet<usize>> = HashMap::new();
     each_name(tree, &mut |node, path| {
         let numbered = of_phase.iter().enumerate();
-        let holding = numbered.filter(|(_, action)| action.holds(tree, node, path));
+        let holding = numbered.filter(|(_, action)| actions.holds(action, tree, node, path));
         for (index, _) in holding {
             applying.entry(node).or_default().insert(index);
         }
@@ -217,4 +228,56 @@ pub(in super::super) fn xattrs(actions: &[Action], tree: &mut Tree) -> Result<()
         put(&mut all, tree.node(node).content.kind(), added);
         sets.intern(&mut all)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use sinterfs_model::{Meta, TreeBuilder};
+
+    use super::*;
+    use crate::source::edits::actions::IdsByName;
+
+    fn parsed(texts: &[&str]) -> Vec<Action> {
+        let id = |text: &str| text.parse().map_err(|_| format!("no `{text}`"));
+        let ids = IdsByName {
+            user: &id,
+            group: &id,
+        };
+        let parse = |text: &&str| Action::parse(text, &ids).unwrap();
+        texts.iter().map(parse).collect()
+    }
+
+    /// A file of two names.
+    fn linked_file(size: u64) -> Tree {
+        let mut tree = TreeBuilder::new(Meta::default());
+        let content = Content::File { size };
+        let file = tree.add(NodeId::ROOT, b"a", Meta::default(), content);
+        tree.link(NodeId::ROOT, b"z", file.unwrap()).unwrap();
+        tree.finish().unwrap()
+    }
+
+    #[test]
+    fn attributes_change_by_any_name_of_a_file() {
+        for (name, other) in [("a", "z"), ("z", "a")] {
+            let add = format!("xattrs-add(user.x=1)@name({name})");
+            let replace = format!("xattrs-add(user.x=2)@name({other})");
+            let mut tree = linked_file(0);
+            let all = parsed(&[&add, &replace]);
+            let block = NonZeroU64::MIN;
+            xattrs(Actions { all: &all, block }, &mut tree).unwrap();
+            let set = tree.node(tree.children(NodeId::ROOT)[0].node).xattrs;
+            let pairs: Vec<_> = tree.xattrs().pairs(set).collect();
+            assert_eq!(pairs, [(&b"user.x"[..], &b"2"[..])], "{name}");
+        }
+    }
+
+    #[test]
+    fn tails_are_behind_blocks_of_the_image() {
+        let all = parsed(&["prune@tailsize(10)"]);
+        for (block, goes) in [(1 << 12, true), (1 << 13, false), (1, false)] {
+            let block = NonZeroU64::new(block).unwrap();
+            let gone = prune(Actions { all: &all, block }, &linked_file((1 << 12) + 10));
+            assert_eq!(!gone.is_empty(), goes, "{block}");
+        }
+    }
 }

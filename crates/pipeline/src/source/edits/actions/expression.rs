@@ -5,6 +5,7 @@
 //! tree leads nowhere else: `..` of the root is the root.
 
 use std::collections::HashSet;
+use std::num::NonZeroU64;
 
 use globset::{Candidate, GlobMatcher};
 use regex::bytes::Regex;
@@ -52,8 +53,8 @@ pub(super) enum Junction {
 pub(super) enum Measure {
     /// Of regular files alone.
     FileSize,
-    /// Of regular files alone, behind the last whole block of so many bytes.
-    TailSize(u64),
+    /// Of regular files alone, behind the last whole block.
+    TailSize,
     Size,
     Links,
     Owner,
@@ -85,6 +86,8 @@ pub(super) struct NamedFile<'a> {
     pub(super) node: NodeId,
     /// The path from the root, without a slash in front.
     pub(super) path: &'a [u8],
+    /// The size of the blocks that tails are behind.
+    pub(super) block: NonZeroU64,
     /// Paths that were taken off the tree.
     pub(super) gone: Option<&'a HashSet<Vec<u8>>>,
 }
@@ -182,8 +185,8 @@ impl<'a> NamedFile<'a> {
         let children = self.tree.children(self.node);
         match (measure, content) {
             (Measure::FileSize | Measure::Size, Content::File { size }) => Some(size),
-            (Measure::TailSize(block), Content::File { size }) => Some(size % block),
-            (Measure::FileSize | Measure::TailSize(_), _) => None,
+            (Measure::TailSize, Content::File { size }) => Some(size % self.block),
+            (Measure::FileSize | Measure::TailSize, _) => None,
             (Measure::Size, Content::Symlink(target)) => Some(self.tree.bytes(target).len() as u64),
             (Measure::Size, Content::Directory { .. }) => Some(DIRECTORY),
             (Measure::Size, _) => Some(0),
@@ -224,6 +227,7 @@ impl<'a> NamedFile<'a> {
                 tree: self.tree,
                 node,
                 path: &path,
+                block: self.block,
                 gone: self.gone,
             })
         })

@@ -30,11 +30,11 @@ impl std::fmt::Debug for IdsByName<'_> {
 }
 
 impl Action {
-    /// Parses an action; `block` is the size of the blocks that tails are behind.
+    /// Parses an action.
     ///
     /// # Errors
     /// `Invalid` for what is no action, `Unsupported` for what mksquashfs alone does.
-    pub fn parse(text: &str, ids: &IdsByName<'_>, block: u64) -> Result<Self> {
+    pub fn parse(text: &str, ids: &IdsByName<'_>) -> Result<Self> {
         let located = |error: Error| {
             let what = format!("action `{text}`: {}", error.what());
             Error::new(error.kind(), what)
@@ -42,7 +42,6 @@ impl Action {
         let mut parser = ActionParser {
             rest: text,
             ids,
-            block,
             depth: 0,
         };
         let parsed = parser.action();
@@ -56,7 +55,7 @@ impl Action {
 
     /// Parses a file of actions, one a line: a backslash at the end continues a line, lines that
     /// begin with # are comments.
-    pub fn parse_all(text: &str, ids: &IdsByName<'_>, block: u64) -> Result<Vec<Self>> {
+    pub fn parse_all(text: &str, ids: &IdsByName<'_>) -> Result<Vec<Self>> {
         let mut all = Vec::new();
         let mut joined = String::new();
         for line in text.lines() {
@@ -70,7 +69,7 @@ impl Action {
             joined += line;
             let whole = std::mem::take(&mut joined);
             if !whole.trim().is_empty() {
-                all.push(Self::parse(whole.trim(), ids, block)?);
+                all.push(Self::parse(whole.trim(), ids)?);
             }
         }
         if joined.is_empty() {
@@ -84,7 +83,6 @@ impl Action {
 struct ActionParser<'a, 'n> {
     rest: &'a str,
     ids: &'a IdsByName<'n>,
-    block: u64,
     depth: usize,
 }
 
@@ -204,7 +202,6 @@ impl<'a> ActionParser<'a, '_> {
             let mut parser = ActionParser {
                 rest: text,
                 ids: self.ids,
-                block: self.block,
                 depth: self.depth,
             };
             let parsed = parser.expression()?;
@@ -215,7 +212,7 @@ impl<'a> ActionParser<'a, '_> {
                 Err(parser.expected("the end of the inner expression"))
             }
         };
-        if let Some(measure) = self.measure(name.strip_suffix("_range").unwrap_or(name)) {
+        if let Some(measure) = measure(name.strip_suffix("_range").unwrap_or(name)) {
             let range = match (name.ends_with("_range"), arguments) {
                 (false, [number]) => range(number)?,
                 (true, [least, most]) => NumberRange {
@@ -281,20 +278,6 @@ impl<'a> ActionParser<'a, '_> {
         }
     }
 
-    fn measure(&self, name: &str) -> Option<Measure> {
-        Some(match name {
-            "filesize" => Measure::FileSize,
-            "tailsize" => Measure::TailSize(self.block),
-            "size" => Measure::Size,
-            "nlink" => Measure::Links,
-            "uid" => Measure::Owner,
-            "gid" => Measure::Group,
-            "depth" => Measure::Depth,
-            "dircount" => Measure::Entries,
-            _ => return None,
-        })
-    }
-
     /// Takes the arguments in brackets; none if there are no brackets.
     fn arguments(&mut self) -> Result<Vec<String>> {
         let mut arguments = Vec::new();
@@ -341,6 +324,20 @@ impl<'a> ActionParser<'a, '_> {
     fn expected(&self, what: &str) -> Error {
         Error::invalid(format!("expected {what} before `{}`", self.rest.trim()))
     }
+}
+
+fn measure(name: &str) -> Option<Measure> {
+    Some(match name {
+        "filesize" => Measure::FileSize,
+        "tailsize" => Measure::TailSize,
+        "size" => Measure::Size,
+        "nlink" => Measure::Links,
+        "uid" => Measure::Owner,
+        "gid" => Measure::Group,
+        "depth" => Measure::Depth,
+        "dircount" => Measure::Entries,
+        _ => return None,
+    })
 }
 
 fn regex(text: &str) -> Result<Regex> {
@@ -458,7 +455,7 @@ mod tests {
             user: &id,
             group: &id,
         };
-        Action::parse(text, &ids, 1 << 17)
+        Action::parse(text, &ids)
     }
 
     #[test]
