@@ -96,6 +96,27 @@ fn sources(work: &Path) -> [&'static str; 6] {
 }
 
 #[test]
+fn nothing_is_taken_of_an_empty_list_and_nothing_is_lost_behind_a_symlink() {
+    let dir = scratch();
+    let work = dir.path();
+    make(&work.join("tree"));
+    std::os::unix::fs::symlink("keep", work.join("tree/link")).unwrap();
+    fs::write(work.join("none"), "\n").unwrap();
+    fs::write(work.join("some"), "./link\nkeep/a.o\n").unwrap();
+    assert_eq!(built(work, "build", "tree", &["--files-from=none"]), ["."]);
+    let some = built(work, "build", "tree", &["--files-from=some"]);
+    assert_eq!(some, [".", "./keep", "./keep/a.o", "./link"]);
+    for path in ["link/a.o", "link/none"] {
+        let mut build = sinter();
+        let build = build.current_dir(work).args(["build", "tree", "-o", "x"]);
+        let output = build.args(["--only", path]).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && told.contains(path), "{told}");
+        assert_eq!(told.contains("through a symlink"), path == "link/a.o");
+    }
+}
+
+#[test]
 fn every_source_obeys_rules_as_rsync_does() {
     let dir = scratch();
     let work = dir.path();

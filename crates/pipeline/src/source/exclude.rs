@@ -188,19 +188,17 @@ impl Exclude {
     }
 
     /// Takes only these paths and the directories that lead to them, each with everything below it
-    /// or by itself; all paths if there are none. Fails with `Invalid` for a path with `..`.
+    /// or by itself; nothing but the root if there are none. Fails with `Invalid` for a path with
+    /// `..`.
     pub fn with_only<'p>(
         mut self,
         paths: impl IntoIterator<Item = (&'p [u8], bool)>,
     ) -> Result<Self> {
-        let mut paths = paths.into_iter().peekable();
-        if paths.peek().is_some() {
-            let mut only = OnlyPaths::default();
-            for (path, with_below) in paths {
-                only.add(path, with_below)?;
-            }
-            self.only = Some(Arc::new(only));
+        let mut only = OnlyPaths::default();
+        for (path, with_below) in paths {
+            only.add(path, with_below)?;
         }
+        self.only = Some(Arc::new(only));
         Ok(self)
     }
 
@@ -341,6 +339,12 @@ mod tests {
                 .is_err()
         );
         assert!(Exclude::default().with_expressions(&[]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn no_path_is_taken_of_an_empty_list() {
+        let exclude = Exclude::default().with_only([]).unwrap();
+        assert!(!exclude.is_empty() && exclude.matches_any(b"a"));
     }
 
     #[test]

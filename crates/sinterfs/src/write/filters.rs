@@ -12,7 +12,7 @@ use sinterfs_model::{Error, Result, Setting};
 use sinterfs_pipeline::source::{
     AddedXattr, Definition, DirectoryAttributes, Exclude, FileContexts, Rule, plain_path,
 };
-use sinterfs_platform::names;
+use sinterfs_platform::{Directory, OpenFor, names};
 
 use crate::write::input::kinds::Input;
 
@@ -66,6 +66,15 @@ pub(crate) fn exclude(choices: &[Filter]) -> Result<Exclude> {
 /// Returns the rules with the paths of a directory that alone are taken, if some are named. Fails
 /// if one does not exist, and for an input that is no directory.
 pub(crate) fn only(exclude: Exclude, choices: &[Filter], input: &Input) -> Result<Exclude> {
+    let chooses = |choice: &Filter| {
+        matches!(
+            choice,
+            Filter::Only(_) | Filter::OnlyItself(_) | Filter::FilesFrom(_)
+        )
+    };
+    if !choices.iter().any(chooses) {
+        return Ok(exclude);
+    }
     let mut paths = Vec::new();
     for choice in choices {
         match choice {
@@ -78,19 +87,38 @@ pub(crate) fn only(exclude: Exclude, choices: &[Filter], input: &Input) -> Resul
             _ => {}
         }
     }
-    if paths.is_empty() {
-        return Ok(exclude);
-    }
     let Input::Directory(dir) = input else {
         let what = "paths are chosen of a directory: of an archive or image, exclude the others";
         return Err(Error::invalid(what).about([Setting::Filters]));
     };
+    let failed = |error, path: &Path| Error::io("cannot read the source", error).path(path);
+    let root = Directory::open(dir, OpenFor::Walk).map_err(|error| failed(error, dir))?;
     for (path, _) in &paths {
-        let path = dir.join(names::path(&plain_path(path)?));
-        let found = path.symlink_metadata();
-        found.map_err(|error| Error::io("cannot read the source", error).path(path))?;
+        let plain = plain_path(path)?;
+        let path = dir.join(names::path(&plain));
+        match (status(&root, &plain), path.symlink_metadata()) {
+            (Ok(()), _) => {}
+            (Err(_), Ok(_)) => {
+                let what = "the path leads through a symlink, and what that leads to is not packed";
+                return Err(Error::invalid(what).path(path));
+            }
+            (_, Err(error)) => return Err(failed(error, &path)),
+        }
     }
     exclude.with_only(paths.iter().map(|(path, below)| (&**path, *below)))
+}
+
+/// Looks for a path below a directory, as a scan does: through no symlink.
+fn status(root: &Directory, path: &[u8]) -> std::io::Result<()> {
+    let slash = path.iter().rposition(|&byte| byte == b'/');
+    let (parent, name) = match slash.map(|at| path.split_at(at)) {
+        Some((parent, name)) => (parent, name.get(1..).unwrap_or_default()),
+        None => (&[][..], path),
+    };
+    if name.is_empty() {
+        return Ok(());
+    }
+    root.beneath(parent, OpenFor::Walk)?.status(name).map(drop)
 }
 
 /// Returns the lines of a file, or of standard input, that are not empty.
