@@ -367,6 +367,29 @@ fn unreadable_parts_are_told_and_left_out() {
 }
 
 #[test]
+fn excluded_directories_are_not_opened_for_their_names() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path().join("closed/x"), "x");
+    write(dir.path().join("file"), "y");
+    fs::hard_link(dir.path().join("file"), dir.path().join("closed.o")).unwrap();
+    let mode = |path: &str, mode| {
+        fs::set_permissions(dir.path().join(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode("", 0o755);
+    mode("closed", 0);
+    let options = Options {
+        exclude: Exclude::new(["closed*"]).unwrap(),
+        keep_excluded_names: true,
+        ..Options::default()
+    };
+    let tree = as_ordinary_user(|| scan(dir.path(), options));
+    mode("closed", 0o700);
+    let found = names(&tree);
+    assert!(found.keys().eq(["", "closed", "closed.o", "file"]));
+    assert_eq!(tree.node(found["file"]).links, 1);
+}
+
+#[test]
 fn files_are_taken_out_of_a_directory_that_cannot_be_listed() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path().join("file"), "content");

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 
 use sinterfs_model::{Error, Observer, Result, Setting};
 use sinterfs_pipeline::Scratch;
-use sinterfs_pipeline::source::{Edits, directory};
+use sinterfs_pipeline::source::{Action, Edits, Exclude, directory};
 
 use crate::open::open_with;
 use crate::ops::CONTAINER_ATTRIBUTE;
@@ -128,9 +128,13 @@ fn edits(request: &BuildRequest, directory: &mut directory::Options) -> Result<E
     }
     if matches!(request.input, Input::Image { .. } | Input::Dump { .. }) {
         edits.exclude = directory.exclude.clone();
-    } else if !request.actions.is_empty() && !directory.exclude.chooses() {
-        // actions tell directories that became empty from those that were
-        edits.exclude = std::mem::take(&mut directory.exclude);
+    } else if request.actions.iter().any(Action::tells_why_empty) && !directory.exclude.chooses() {
+        // what is excluded is taken off the tree later, for which its names alone are scanned
+        edits.exclude = directory.exclude.clone();
+        directory.keep_excluded_names = true;
+        if !matches!(request.input, Input::Directory(_)) {
+            directory.exclude = Exclude::default();
+        }
     }
     Ok(edits)
 }
@@ -159,6 +163,7 @@ fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
             &request.input,
         )?,
         keep_excluded_dirs: false,
+        keep_excluded_names: false,
         one_file_system: request.one_file_system,
         no_xattrs: request.per_file.no_xattrs,
         // an image must not hold the one that it replaces, nor its device
@@ -170,4 +175,40 @@ fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
             .collect(),
         threads: request.threads,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use sinterfs_pipeline::source::IdsByName;
+
+    use super::*;
+    use crate::write::filters::Filter;
+
+    /// Returns whether the scan and the edits exclude, and whether the scan keeps excluded names.
+    fn excluding(action: &str) -> (bool, bool, bool) {
+        let id = |text: &str| text.parse().map_err(|_| format!("no `{text}`"));
+        let ids = IdsByName {
+            user: &id,
+            group: &id,
+        };
+        let request = BuildRequest {
+            filters: vec![Filter::Exclude("d".to_owned())],
+            actions: vec![Action::parse(action, &ids).unwrap()],
+            ..BuildRequest::new("tree")
+        };
+        let mut directory = directory_options(&request).unwrap();
+        let edits = edits(&request, &mut directory).unwrap();
+        (
+            !directory.exclude.is_empty(),
+            !edits.exclude.is_empty(),
+            directory.keep_excluded_names,
+        )
+    }
+
+    #[test]
+    fn what_is_excluded_is_not_scanned_for_actions() {
+        assert_eq!(excluding("chmod(go-w)@true"), (true, false, false));
+        assert_eq!(excluding("empty@true"), (true, false, false));
+        assert_eq!(excluding("empty(source)@true"), (true, true, true));
+    }
 }

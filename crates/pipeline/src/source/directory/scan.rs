@@ -128,7 +128,7 @@ struct ScannedEntry {
     target: Vec<u8>,
     xattrs: Xattrs,
     /// Whether nothing below it is looked at.
-    is_excluded_dir: bool,
+    stays_empty: bool,
 }
 
 struct Walk<'a> {
@@ -242,9 +242,9 @@ impl Walk<'_> {
     /// Finds out about a name; `None` if it is left out.
     fn inspect(&self, dir: &platform::Directory, task: &Task, name: &[u8]) -> Option<ScannedEntry> {
         let path = join(&task.path, name);
-        let exclude = &self.dir.options.exclude;
+        let (exclude, options) = (&self.dir.options.exclude, &self.dir.options);
         if exclude.matches_any(&path) {
-            return None;
+            return self.excluded(dir, name);
         }
         let status = match dir.status(name) {
             Ok(status) => status,
@@ -260,8 +260,8 @@ impl Walk<'_> {
         };
         let is_dir = kind == FileType::Directory;
         let is_excluded = exclude.matches(&path, is_dir);
-        if is_excluded && !(is_dir && self.dir.options.keep_excluded_dirs) {
-            return None;
+        if is_excluded && !(is_dir && options.keep_excluded_dirs) {
+            return self.excluded(dir, name);
         }
         if names::is_odd(name) {
             let what = "the name is no valid UTF-16: it is stored as bytes that are not UTF-8";
@@ -269,7 +269,7 @@ impl Walk<'_> {
             self.observer.warn(&error.path(self.dir.full_path(&path)));
         }
         let identity = (status.identity.device, status.identity.ino);
-        if self.dir.options.skip.contains(&identity) {
+        if options.skip.contains(&identity) {
             return None;
         }
         let mut target = Vec::new();
@@ -288,7 +288,28 @@ impl Walk<'_> {
             status,
             kind,
             target,
-            is_excluded_dir: is_excluded,
+            stays_empty: is_excluded,
+        })
+    }
+
+    /// Returns an excluded name, if those are kept, as a file of its own: another name of it that
+    /// is packed gets what is not read here.
+    fn excluded(&self, dir: &platform::Directory, name: &[u8]) -> Option<ScannedEntry> {
+        if !self.dir.options.keep_excluded_names {
+            return None;
+        }
+        let status = dir.status(name).ok()?;
+        Some(ScannedEntry {
+            name: name.to_vec(),
+            status: Status {
+                nlink: 1,
+                size: 0,
+                ..status
+            },
+            kind: status.kind?,
+            target: Vec::new(),
+            xattrs: Xattrs::new(),
+            stays_empty: true,
         })
     }
 
@@ -314,8 +335,7 @@ impl Walk<'_> {
                 tally.bytes = tally.bytes.saturating_add(entry.status.size);
             }
             let foreign = entry.status.identity.device != self.device;
-            let stays_empty =
-                entry.is_excluded_dir || (self.dir.options.one_file_system && foreign);
+            let stays_empty = entry.stays_empty || (self.dir.options.one_file_system && foreign);
             if entry.kind == FileType::Directory && !stays_empty {
                 found.push(Task {
                     node,

@@ -49,6 +49,17 @@ pub(super) enum Reason {
     All,
 }
 
+impl Action {
+    /// Returns whether it tells directories from which all names were left out from those that are
+    /// empty in the source.
+    pub fn tells_why_empty(&self) -> bool {
+        matches!(
+            self.effect,
+            Effect::Empty(Reason::Excluded | Reason::Source)
+        )
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
