@@ -102,7 +102,7 @@ pub fn by_name(name: &str) -> Result<Writing> {
 
 /// Returns the formats that are written.
 #[cfg(feature = "write")]
-fn written() -> impl Iterator<Item = Writing> {
+pub fn written() -> impl Iterator<Item = Writing> {
     let writing = |format: &'static dyn Format| {
         Some(Writing {
             format,

@@ -9,7 +9,7 @@ use sinterfs_model::{Cursor, FileType, Ino, Quiet, Result};
 use sinterfs_ops::{Archive, ArchiveFormat, ArchiveOptions, ExtractOptions, extract};
 use sinterfs_testkit::{Fault, at_every_call};
 
-use super::{FaultySink, WRITTEN, image_of, make_tree, of_image, open, request, write};
+use super::{FaultySink, image_of, make_tree, of_image, open, request, write, written};
 use crate::image::Image;
 
 /// What was read of an image: the content of files, targets of symlinks, names of directories.
@@ -71,9 +71,8 @@ fn images() -> Vec<(String, Vec<u8>)> {
     let dir = tempfile::tempdir().unwrap();
     let tree = dir.path().join("tree");
     make_tree(&tree);
-    let mut images: Vec<_> = WRITTEN
-        .iter()
-        .map(|format| ((*format).to_owned(), image_of(&request(&tree, format))))
+    let mut images: Vec<_> = written()
+        .map(|format| (format.to_owned(), image_of(&request(&tree, format))))
         .collect();
     let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/image");
     for entry in fs::read_dir(seeds).unwrap() {

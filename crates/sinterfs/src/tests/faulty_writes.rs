@@ -8,7 +8,7 @@ use sinterfs_model::{Quiet, Result};
 use sinterfs_ops::{Archive, ArchiveFormat, ArchiveOptions};
 use sinterfs_testkit::{Fault, at_every_call};
 
-use super::{FaultySink, FaultySource, WRITTEN, image_of, make_tree, open, request, write};
+use super::{FaultySink, FaultySource, image_of, make_tree, open, request, write, written};
 use crate::registry;
 use crate::write::base::OpenBase;
 use crate::write::build::prepare;
@@ -35,7 +35,7 @@ fn a_build_fails_whichever_write_fails() {
     let dir = tempfile::tempdir().unwrap();
     let tree = dir.path().join("tree");
     make_tree(&tree);
-    for format in WRITTEN {
+    for format in written() {
         let request = request(&tree, format);
         let sound = image_of(&request);
         let faults = at_every_call(|fault| {

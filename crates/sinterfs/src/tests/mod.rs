@@ -30,8 +30,11 @@ use crate::write::pack::Work;
 use crate::write::report::PipelineReport;
 use crate::write::request::BuildRequest;
 
-/// The formats that the pipeline writes.
-const WRITTEN: [&str; 6] = ["dwarfs", "squashfs", "erofs", "cramfs", "wim", "iso9660"];
+/// Returns the formats that the pipeline writes.
+fn written() -> impl Iterator<Item = &'static str> {
+    let by_pipeline = registry::written().filter(|new| new.writer.pipeline().is_some());
+    by_pipeline.map(|new| new.format.name())
+}
 
 /// An image in memory whose reads can fail.
 struct FaultySource(MemorySource, Fault);
