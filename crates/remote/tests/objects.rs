@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use sinterfs_block::ReadAt;
 use sinterfs_model::Kind;
-use sinterfs_remote::{Address, Remote, RemoteOptions};
-use sinterfs_testkit::http_server::{Fault, HttpServer, WAVE, bytes, waves};
+use sinterfs_remote::{Address, RecordedReads, Remote, RemoteOptions};
+use sinterfs_testkit::http_server::{Fault, HttpRequest, HttpServer, WAVE, bytes, waves};
 use sinterfs_testkit::noise;
 
 const LEAF: u64 = 64 << 10;
@@ -159,6 +159,35 @@ fn hints_change_no_answer_and_save_waves() {
         assert!(read[..] == content[range.start as usize..range.end as usize]);
     }
     assert_eq!(waves(&server.take()), 1);
+}
+
+#[test]
+fn a_reader_does_not_wait_for_what_was_recorded() {
+    let (server, content) = server(25 << 20);
+    server.delay(WAVE);
+    // too far from each other to be merged
+    let ranges: Vec<_> = (1..24).map(|n| [n << 20, (n << 20) + LEAF]).collect();
+    let line = format!(
+        "# bytes read: {{\"etag\": \"\\\"one\\\"\", \"length\": {}, \"ranges\": {ranges:?}}}",
+        content.len()
+    );
+    let recorded = RecordedReads::find(line.as_bytes()).unwrap().unwrap();
+    let replaying = RemoteOptions {
+        recorded: Some(Arc::new(recorded)),
+        ..RemoteOptions::default()
+    };
+    let remote = open_with(&server, &replaying).unwrap();
+    let last = ranges[22][0];
+    assert!(remote.read(last, 9).unwrap()[..] == content[last as usize..][..9]);
+    drop(remote);
+    std::thread::sleep(3 * WAVE);
+    let requests = server.take();
+    let start_of = |request: &HttpRequest| request.range.unwrap().0;
+    let at = requests.iter().position(|one| start_of(one) == last);
+    // besides head and tail, as many as are fetched ahead at once
+    assert!(at.unwrap() <= 2 + 6, "{requests:#?}");
+    // nor is anything fetched that nobody can read any more
+    assert!(requests.len() < 2 + 23, "{requests:#?}");
 }
 
 /// Faults that go away, each at the second request.
