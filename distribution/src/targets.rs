@@ -12,6 +12,7 @@ use super::proof;
 use super::release::{Release, path_error};
 use super::zip::{ZipFile, archive};
 use xtask::run::{self, Outcome, run};
+use xtask::wine;
 
 /// What compiles the codecs written in C, and links.
 enum Linker {
@@ -193,13 +194,15 @@ impl ShippedTarget {
         let _ = std::fs::remove_dir_all(&dir);
         std::fs::create_dir_all(&dir).map_err(|e| path_error(&dir, &e))?;
         let program = std::path::absolute(program).map_err(|e| path_error(program, &e))?;
+        if emulator == "wine" {
+            wine::library()?;
+        }
         let sinter = |words: &[&str]| {
             let mut command = Command::new(emulator);
             if let (Linker::Gcc(prefix), true) = (&self.linker, emulator != "wine") {
                 command.args(["-L", &format!("/usr/{prefix}")]);
             }
-            command.env("WINEPREFIX", run::target().join("wine"));
-            command.env("WINEDEBUG", "-all").current_dir(&dir);
+            command.envs(wine::environment()).current_dir(&dir);
             run::output(command.arg(&program).args(words))
                 .map_err(|e| format!("{emulator} sinter {}: {e}", words.join(" ")))
         };

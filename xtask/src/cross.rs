@@ -9,6 +9,7 @@ mod windows;
 use std::process::Command;
 
 use xtask::run::{Outcome, cargo, output, run};
+use xtask::wine;
 
 /// A system and architecture as Rust, gcc and an emulator name it.
 struct CrossTarget {
@@ -118,7 +119,7 @@ pub fn cross(args: &[String]) -> Outcome {
     for target in TARGETS.iter().filter(is_wanted) {
         needs(target)?;
         if target.rust == windows::TARGET {
-            windows::library()?;
+            wine::library()?;
         }
         test(target, all)?;
         if target.rust == windows::TARGET {
@@ -169,7 +170,7 @@ fn test(target: &CrossTarget, all: bool) -> Outcome {
     command
         .env(format!("CC_{name}"), &gcc)
         .env(format!("{cargo_name}_LINKER"), &gcc)
-        .envs(windows::environment());
+        .envs(wine::environment());
     command.env(format!("{cargo_name}_RUNNER"), runner);
     run(&format!("tests on {}", target.rust), &mut command)
 }

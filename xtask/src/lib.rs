@@ -1,5 +1,5 @@
-//! What verbs that are crates of their own share with those of xtask: running commands, and the
-//! Python package.
+//! What verbs that are crates of their own share with those of xtask: running commands, by
+//! wine where needed, and the Python package.
 //!
 //! **Invariant:** nothing here knows a verb.
 
@@ -7,3 +7,4 @@
 
 pub mod python;
 pub mod run;
+pub mod wine;

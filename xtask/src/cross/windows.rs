@@ -9,39 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use xtask::run::{self, Outcome, cargo, run};
+use xtask::wine;
 
 /// The target of Rust.
 pub(super) const TARGET: &str = "x86_64-pc-windows-gnu";
 
-/// The directory of libraries for wine.
-const LIBRARIES: &str = "wine-libraries";
-
 /// Formats that keep all of the tree.
 const FORMATS: [&str; 3] = ["dwarfs", "squashfs", "erofs"];
-
-/// Returns the environment in which wine runs: its own directory, no messages of its own, and a
-/// library that older versions lack.
-pub(super) fn environment() -> [(&'static str, String); 3] {
-    let dir = |name| run::target().join(name).display().to_string();
-    let libraries = format!("Z:{}", dir(LIBRARIES).replace('/', "\\"));
-    [
-        ("WINEPREFIX", dir("wine")),
-        ("WINEDEBUG", "-all".to_owned()),
-        ("WINEPATH", libraries),
-    ]
-}
-
-/// Compiles the library that older versions of wine lack.
-pub(super) fn library() -> Outcome {
-    let dir = run::target().join(LIBRARIES);
-    fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-    let mut gcc = Command::new("x86_64-w64-mingw32-gcc");
-    gcc.args(["-shared", "-O2", "-o"])
-        .arg(dir.join("bcryptprimitives.dll"))
-        .arg(run::root().join("xtask/src/cross/bcryptprimitives.c"))
-        .arg("-ladvapi32");
-    run("a library for wine", &mut gcc)
-}
 
 /// Builds the program for Windows and for this machine, and compares what they do.
 pub(super) fn round_trips() -> Outcome {
@@ -179,7 +153,7 @@ impl Programs {
     fn run_there(&self, args: &[&str]) -> Result<Output, String> {
         let mut command = Command::new("wine");
         command.arg(&self.theirs).args(args).current_dir(&self.dir);
-        let output = command.envs(environment()).output();
+        let output = command.envs(wine::environment()).output();
         output.map_err(|e| format!("wine: {e}"))
     }
 }
