@@ -156,8 +156,9 @@ impl ShippedTarget {
         match self.linker {
             Linker::Gcc(prefix) => {
                 let gcc = format!("{prefix}-gcc");
-                run::output(Command::new(&gcc).arg("--version"))
-                    .map_err(|_| format!("{gcc} is missing: install gcc-{prefix}"))?;
+                run::output(Command::new(&gcc).arg("--version")).map_err(|_| {
+                    format!("no {gcc}: `./x dist --target {}` installs it", self.rust)
+                })?;
                 let linker = format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase());
                 command.arg("build").env(linker, &gcc);
                 command.env(format!("CC_{variable}"), &gcc);
