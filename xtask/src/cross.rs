@@ -66,8 +66,9 @@ const CRATES: [&str; 9] = [
 ];
 
 /// Readers without code for one architecture, for which only the order of bytes matters.
-const PORTABLE: [&str; 7] = [
+const PORTABLE: [&str; 8] = [
     "ext",
+    "fat",
     "romfs",
     "cromfs",
     "wim",
