@@ -128,6 +128,7 @@ pub trait Handle: Send + Sync {
     fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()>;
     /// Returns whether blocks are numbered by their offsets, in bytes from the beginning of the
     /// image.
+    #[cfg(all(feature = "remote", feature = "write"))]
     fn blocks_are_offsets(&self) -> bool {
         true
     }

@@ -124,6 +124,7 @@ impl Handle for Opened {
         self.image.info().totals.bytes.unwrap_or(u64::MAX)
     }
 
+    #[cfg(all(feature = "remote", feature = "write"))]
     fn blocks_are_offsets(&self) -> bool {
         false
     }

@@ -139,6 +139,7 @@ impl Handle for Opened {
         self.concrete.decoded_bytes()
     }
 
+    #[cfg(all(feature = "remote", feature = "write"))]
     fn blocks_are_offsets(&self) -> bool {
         false
     }

@@ -103,6 +103,7 @@ impl Handle for Opened {
         blocks.saturating_mul(self.concrete.block_size())
     }
 
+    #[cfg(all(feature = "remote", feature = "write"))]
     fn blocks_are_offsets(&self) -> bool {
         false
     }
