@@ -297,6 +297,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::disallowed_methods, reason = "a test fails without threads")]
     fn a_store_may_be_in_a_directory_that_is_not_readable() {
         let dir = tempfile::tempdir().unwrap();
         let mode = |mode| std::fs::set_permissions(dir.path(), Permissions::from_mode(mode));
