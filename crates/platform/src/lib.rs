@@ -19,6 +19,7 @@ pub mod names;
 #[path = "windows/nt.rs"]
 mod nt;
 pub mod process;
+#[cfg(feature = "range-locks")]
 pub mod range_locks;
 mod status;
 pub mod xattrs;
