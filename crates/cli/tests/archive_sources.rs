@@ -674,3 +674,35 @@ fn an_initramfs_of_several_archives_is_one_tree() {
     let output = try_build(&[work.path().join("initrd").as_os_str()], &image, &[]);
     assert!(!output.status.success(), "{output:?}");
 }
+
+#[test]
+fn a_directory_of_an_archive_is_the_root() {
+    let work = scratch();
+    let script = "mkdir -p t/d/sub t/e; echo x >t/e/f; ln t/e/f t/d/hard; echo y >t/d/sub/g; \
+        chmod 750 t/d; tar --sort=name -C t -czf a.tgz e d";
+    shell(work.path(), script);
+    let path = |name: &str| work.path().join(name);
+    let image = path("image.dwarfs");
+    let archive = path("a.tgz");
+    let flags = ["--archive-root", "/d/", "--exclude", "/sub/h"];
+    let output = try_build(&[archive.as_os_str()], &image, &flags);
+    assert!(output.status.success(), "{output:?}");
+    let compared = "cmp to/hard t/e/f; diff -r to t/d; test \"$(stat -c %a to)\" = 750";
+    run([
+        "extract".as_ref(),
+        image.as_os_str(),
+        "-q".as_ref(),
+        "-o".as_ref(),
+        path("to").as_os_str(),
+    ]);
+    shell(work.path(), compared);
+    for (source, root, code) in [
+        (&archive, "nothing", 5),
+        (&archive, "d/hard", 2),
+        (&archive, "d/..", 2),
+        (&path("t"), "d", 2),
+    ] {
+        let failed = try_build(&[source.as_os_str()], &image, &["--archive-root", root]);
+        assert_eq!(failed.status.code(), Some(code), "{root}: {failed:?}");
+    }
+}

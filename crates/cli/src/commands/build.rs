@@ -1,5 +1,6 @@
 //! `sinter build`: packs a directory or an archive into an image.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -163,6 +164,11 @@ pub struct Args {
     #[arg(long, help_heading = SOURCE, conflicts_with = "from_dump")]
     manifest_anywhere: bool,
 
+    /// Of an archive, pack this directory alone, as the root of the image. Targets of symlinks are
+    /// not changed.
+    #[arg(long, help_heading = SOURCE, value_name = "DIR", conflicts_with = "from_dump")]
+    archive_root: Option<OsString>,
+
     /// Exclude files on other file systems (of directories).
     #[arg(short = 'x', long, help_heading = SOURCE)]
     one_file_system: bool,
@@ -219,6 +225,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     args.make.run(input, |request| {
         request.open = open;
         request.one_file_system = args.one_file_system;
+        request.archive_root = args.archive_root;
         request.manifest = ManifestOptions {
             root: args.manifest_root,
             anywhere: args.manifest_anywhere,

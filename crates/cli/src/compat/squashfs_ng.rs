@@ -7,7 +7,7 @@ use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
 use super::parsed::{Parsed, with_value};
-use super::table::Meaning::{Combined, Noted, Refused, Same};
+use super::table::Meaning::{Already, Combined, Noted, Refused, Same};
 use super::table::{Rule, Style, Tool, rule};
 use super::values;
 
@@ -51,15 +51,11 @@ below. Each line shows the equivalent option of `sinter build`.",
             "",
             Refused("`sinter build --strict` fails on all that is not kept"),
         ),
-        rule(
-            &["-r", "--root-becomes"],
-            "DIR",
-            Refused("archive the directory alone: `tar -C DIR -c .`"),
-        ),
+        rule(&["-r", "--root-becomes"], "DIR", Same("--archive-root")),
         rule(
             &["-S", "--no-symlink-retarget"],
             "",
-            Refused("targets of symlinks are never changed"),
+            Already("targets of symlinks are never changed"),
         ),
     ]],
     translate: tar2sqfs,

@@ -454,6 +454,8 @@ fn archives_and_directories_are_packed_as_by_tools_of_squashfs() {
         "-q -c gzip -X level=3 -b 65536 -e -T IMAGE <rooted.tar",
         "-q -k --compressor=zstd IMAGE <listed.tar",
         "-q -c zstd -X level=3 -j 2 --no-xattr IMAGE <rooted.tar",
+        "-q -S --root-becomes d IMAGE <rooted.tar",
+        "-q -S -r ./d/ IMAGE <listed.tar",
     ] {
         same_image(work, "tar2sqfs", line, told(line), false);
     }

@@ -51,6 +51,8 @@ pub fn is_archive(start: &[u8]) -> bool {
 pub struct Options {
     /// What is excluded.
     pub exclude: Exclude,
+    /// The path of the directory that becomes the root of the tree, which has nothing else.
+    pub root: Option<Vec<u8>>,
     /// Attributes of directories without a member.
     pub implied: ImpliedDirectories,
     /// Where compressed archives and streams are unpacked.
@@ -194,7 +196,11 @@ impl Source for Archive {
             (None, None) => return Err(Error::invalid("the archive was read before")),
         };
         let (names, notes) = self.read(&file, observer)?;
-        let grown = names.finish(&self.options.exclude, self.options.implied)?;
+        let grown = names.finish(
+            self.options.root.as_deref(),
+            &self.options.exclude,
+            self.options.implied,
+        )?;
         let _ = self.scanned.set(Scanned {
             file,
             locations: grown.locations,

@@ -310,7 +310,7 @@ impl Source for Manifest {
             }
         }
         observer.advance(Stage::Scan, tally);
-        let grown = names.finish(&self.exclude, ImpliedDirectories::default())?;
+        let grown = names.finish(None, &self.exclude, ImpliedDirectories::default())?;
         let of_location = |&place: &u32| {
             let place = grown.locations.get(place as usize);
             let origin = place.and_then(|place| usize::try_from(place.start).ok());

@@ -35,6 +35,7 @@ pub fn diff(
             input,
             open,
             edits: Edits::default(),
+            archive_root: None,
             implied: ImpliedDirectories::default(),
             // as images made of one have it
             keeps_config: true,

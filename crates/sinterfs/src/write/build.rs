@@ -6,6 +6,7 @@ use std::num::NonZeroU64;
 use sinterfs_model::{Error, Observer, Result, Setting};
 use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::{Action, Edits, Exclude, directory};
+use sinterfs_platform::names;
 
 use crate::open::open_with;
 use crate::ops::CONTAINER_ATTRIBUTE;
@@ -47,11 +48,20 @@ pub(crate) fn prepare(request: &BuildRequest, observer: &dyn Observer) -> Result
     if request.one_file_system {
         filters::require_directory(&request.input)?;
     }
+    if request.archive_root.is_some() && !matches!(request.input, Input::Archive(_)) {
+        let what = "a directory of the source becomes the root for archives alone: of others, name \
+                    that directory";
+        return Err(Error::invalid(what));
+    }
     let mut directory = directory_options(request)?;
     let input = open_input(&Request {
         input: &request.input,
         open: &request.open,
         edits: edits(request, &mut directory)?,
+        archive_root: request
+            .archive_root
+            .as_deref()
+            .map(|root| names::bytes(root).into()),
         implied: request.implied,
         keeps_config: keeps_config(request),
         directory,

@@ -141,6 +141,9 @@ pub struct BuildRequest {
     pub pseudo_override: bool,
     /// Extended attributes that all files get, as `NAME=VALUE`.
     pub xattrs_add: Vec<OsString>,
+    /// The directory of an archive that becomes the root of the image, which has nothing else;
+    /// an error for other sources.
+    pub archive_root: Option<OsString>,
     /// Attributes of directories that an archive has no member for, and of its root.
     pub implied: ImpliedDirectories,
     /// What happens to files for which an expression is true.
@@ -221,6 +224,7 @@ impl BuildRequest {
             pseudo_dir: None,
             pseudo_override: false,
             xattrs_add: Vec::new(),
+            archive_root: None,
             implied: ImpliedDirectories::default(),
             actions: Vec::new(),
             separate_links: false,

@@ -15,6 +15,7 @@ use sinterfs_model::{
     Content, Error, Meta, NodeId, Rdev, Result, Time, Times, Tree, TreeBuilder, XattrSet,
     XattrSets, Xattrs,
 };
+use sinterfs_platform::names;
 
 use super::content::ContentLocation;
 use super::implied::ImpliedDirectories;
@@ -248,15 +249,19 @@ impl MemberTree {
         }
     }
 
-    /// Builds the tree, without excluded names.
+    /// Builds the tree of a directory (`None` for the root), without names that are excluded by
+    /// their paths from there. Fails with `NotFound` or `Invalid` if it is no directory of the
+    /// archive.
     pub(in crate::source) fn finish(
         mut self,
+        root: Option<&[u8]>,
         exclude: &Exclude,
         attributes: ImpliedDirectories,
     ) -> Result<BuiltTree> {
         if self.files.is_empty() {
             self.files.push(implied(&Meta::default()));
         }
+        let root = self.numbered(root.unwrap_or_default())?;
         for file in self.files.iter_mut().filter(|file| file.implied) {
             let Meta {
                 mode,
@@ -270,15 +275,15 @@ impl MemberTree {
             let time = attributes.time.map(|secs| Time { secs, nanos: 0 });
             *times = time.map_or(*times, Times::all);
         }
-        let meta = self.files.first().map(|root| root.meta);
+        let meta = self.files.get(root as usize).map(|root| root.meta);
         let mut builder = TreeBuilder::new(meta.unwrap_or_default());
         let mut growth = TreeWalk {
             nodes: vec![None; self.files.len()],
             of_nodes: vec![u32::MAX],
-            of_files: vec![0],
-            open: vec![(0, NodeId::ROOT, Vec::new())],
+            of_files: vec![root],
+            open: vec![(root, NodeId::ROOT, Vec::new())],
         };
-        self.take_xattrs(&mut builder, 0, NodeId::ROOT)?;
+        self.take_xattrs(&mut builder, root, NodeId::ROOT)?;
         while let Some((directory, node, path)) = growth.open.pop() {
             for (name, &file) in self.names(directory).into_iter().flatten() {
                 let mut below = Vec::new();
@@ -315,6 +320,21 @@ impl MemberTree {
             locations: self.locations,
             tree,
         })
+    }
+
+    /// Returns the number of the directory that a path leads to.
+    fn numbered(&self, path: &[u8]) -> Result<u32> {
+        let shown = || names::path_buf(path.to_vec());
+        let parts = plain(path).map_err(|why| Error::invalid(why).path(shown()))?;
+        let mut at = 0;
+        for name in parts {
+            let child = self.child(at, name);
+            at = child.ok_or_else(|| Error::not_found("not in the archive").path(shown()))?;
+        }
+        match self.names(at) {
+            Some(_) => Ok(at),
+            None => Err(Error::invalid("not a directory of the archive").path(shown())),
+        }
     }
 
     /// Adds a name to the tree, and its node if it is new.

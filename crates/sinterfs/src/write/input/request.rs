@@ -26,6 +26,8 @@ pub(crate) struct Request<'a> {
     pub(crate) directory: directory::Options,
     /// Where content is that lists name.
     pub(crate) manifest: ManifestOptions,
+    /// The directory of an archive that becomes the root.
+    pub(crate) archive_root: Option<Vec<u8>>,
     /// Attributes of directories that archives have no member for.
     pub(crate) implied: ImpliedDirectories,
     /// Changes of the tree.
@@ -42,6 +44,7 @@ impl Request<'_> {
     pub(super) fn archive(&self, path: &Path, exclude: &Exclude) -> Result<Arc<Archive>> {
         let options = archive::Options {
             exclude: exclude.clone(),
+            root: self.archive_root.clone(),
             implied: self.implied,
             scratch: self.scratch.clone(),
         };
@@ -61,6 +64,7 @@ impl Request<'_> {
     pub(super) fn layer(&self, layer: Layer) -> Result<Arc<Archive>> {
         let options = archive::Options {
             exclude: Exclude::default(),
+            root: None,
             implied: self.implied,
             scratch: self.scratch.clone(),
         };
@@ -76,6 +80,7 @@ impl Request<'_> {
             .map_err(|error| Error::io("cannot read a scratch file", error))?;
         let options = archive::Options {
             exclude: Exclude::default(),
+            root: None,
             implied: self.implied,
             scratch: self.scratch.clone(),
         };
