@@ -24,7 +24,8 @@ pub(super) fn shell(dir: &Path, script: &str) {
 #[allow(clippy::print_stderr, reason = "a skipped test says so")]
 pub(super) fn are_current() -> bool {
     let asked = squashfs_tool("mksquashfs").arg("-version").output();
-    let said = asked.map(|output| words_of(&output)).unwrap_or_default();
+    let said = asked.map(|output| output.stdout).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
     let is_current = ["version 4.7", "version 4.8", "version 4.9"]
         .iter()
         .any(|version| said.contains(version));
