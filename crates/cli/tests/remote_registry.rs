@@ -212,7 +212,8 @@ fn an_ordinary_image_is_a_source() {
          a=$(add lower.tgz $L); b=$(add upper.tgz $L)
          d1=$(zcat lower.tgz | sha256sum | cut -c1-64)
          d2=$(zcat upper.tgz | sha256sum | cut -c1-64)
-         printf '{\"architecture\":\"amd64\",\"os\":\"linux\",' > config
+         printf '{\"architecture\":\"arm64\",\"os\":\"linux\",' > config
+         printf '\"config\":{\"Cmd\":[\"/a\"]},' >> config
          printf '\"rootfs\":{\"type\":\"layers\",\"diff_ids\":' >> config
          printf '[\"sha256:%s\",\"sha256:%s\"]}}' $d1 $d2 >> config
          c=$(add config application/vnd.oci.image.config.v1+json)
@@ -258,9 +259,48 @@ fn an_ordinary_image_is_a_source() {
     // it is no image that can be read in place
     let refused = try_run(["ls", "--cache", "none", &url]);
     assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+    for format in ["erofs", "dwarfs"] {
+        let into = url.replace("ordinary:1", &format!("converted:{format}"));
+        converted_in_registry(&url, &into, format, &merged);
+    }
 }
 
 /// Writes the file of a registry's servers to `hosts`.
+/// Converts an ordinary image of a registry to one that is read in place, by the registry alone.
+fn converted_in_registry(url: &str, into: &str, format: &str, merged: &Path) {
+    let convert = [
+        "convert", "-q", "--cache", "none", "-f", format, url, "-o", into,
+    ];
+    run(convert);
+    let ignored = "mtime,uid,gid,mode,xattrs";
+    let (into_path, cache) = (Path::new(into), ["--cache", "none", "--ignore", ignored]);
+    let same = ["diff"].iter().chain(&cache).map(Path::new);
+    run(same.chain([into_path, merged]));
+    if format == "erofs" {
+        let name = into.replace("oci://", "docker://");
+        let mut skopeo = Command::new("skopeo");
+        let config = skopeo.args(["inspect", "--config", "--tls-verify=false"]);
+        let config = config
+            .args(["--override-arch", "arm64", &name])
+            .output()
+            .unwrap();
+        let config: serde_json::Value = serde_json::from_slice(&config.stdout).unwrap();
+        assert_eq!(config["config"]["Cmd"][0], "/a", "{config}");
+        assert_eq!(config["architecture"], "arm64", "{config}");
+    }
+    // the tag stays, unless that is asked for
+    let refused = try_run(convert);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    run([&convert[..], &["--force"]].concat());
+    let again = into.replace("converted", "recompressed");
+    let recompress = ["recompress", "-q", "--cache", "none", into, "-o", &again];
+    let anew = ["--rebuild"].iter().filter(|_| format == "erofs");
+    run(recompress.iter().chain(anew));
+    let archive = ["extract", "--tar", "--cache", "none", into, "-o", &again];
+    let refused = try_run(archive);
+    assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+}
+
 fn write_hosts(dir: &Path, name: &str, text: &str) {
     let hosts = dir.join("hosts").join(name);
     std::fs::create_dir_all(&hosts).unwrap();

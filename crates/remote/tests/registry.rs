@@ -328,6 +328,7 @@ fn an_upload_that_breaks_off_goes_on_where_it_was() {
         _ => Fault::None,
     });
     let image = PushedImage {
+        config: None,
         content: Arc::new(MemorySource(noise(7, 9 << 20))),
         format: "squashfs",
         root: None,

@@ -30,6 +30,12 @@ pub fn is_url(path: &Path) -> bool {
         .any(|scheme| bytes.starts_with(scheme.as_bytes()))
 }
 
+/// Returns whether a path is the URL of an image in a registry.
+#[cfg(all(feature = "write", feature = "remote"))]
+pub(crate) fn is_registry(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().starts_with(b"oci://")
+}
+
 /// Returns a path as it may be shown: of a URL without its query, which may hold a signature, and
 /// without a user and a password.
 pub fn shown(path: &Path) -> PathBuf {

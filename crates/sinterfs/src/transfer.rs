@@ -17,6 +17,7 @@ use sinterfs_remote::{Address, AttachedSignature, PushedImage, Remote, RemoteOpt
 use crate::equal_leaves::{OlderContent, equal_leaves};
 use crate::open::{open_source, open_with};
 use crate::open_options::OpenOptions;
+use crate::ops::container_config::stored_config;
 use crate::place;
 use crate::registry::{is_dwarfs, older_parts};
 use crate::splice::Splice;
@@ -41,9 +42,20 @@ pub struct PushWith<'a> {
 /// Those of [`crate::open()`]; `Invalid` for a reference without a tag, `Io` if the registry
 /// refuses or cannot be reached.
 pub fn push(image: &Path, to: &Path, with: PushWith<'_>, options: &OpenOptions) -> Result<String> {
+    // compared with the proof that is required
+    open_with(image, options)?;
+    push_content(place::source(image, options)?, to, with, options)
+}
+
+/// Pushes what is an image.
+pub(crate) fn push_content(
+    content: Arc<dyn ReadAt>,
+    to: &Path,
+    with: PushWith<'_>,
+    options: &OpenOptions,
+) -> Result<String> {
     let address = Address::parse(to)?;
-    let opened = open_with(image, options)?;
-    let content = place::source(image, options)?;
+    let opened = open_source(Arc::clone(&content), &OpenOptions::default())?;
     let own = trusted_source::in_image(&content, options)?;
     let attached = |text: &str| {
         let digests = match &own {
@@ -62,6 +74,7 @@ pub fn push(image: &Path, to: &Path, with: PushWith<'_>, options: &OpenOptions) 
         format: opened.format(),
         root: own.map(|own| own.digests.root().to_string()),
         architecture: with.architecture.map(str::to_owned),
+        config: stored_config(&**opened.raw())?,
     };
     sinterfs_remote::push(&pushed, &address, &options.remote)
 }

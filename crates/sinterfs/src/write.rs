@@ -14,6 +14,8 @@ pub mod header;
 pub(crate) mod hidden_file;
 pub(crate) mod history;
 pub mod input;
+#[cfg(feature = "remote")]
+mod into_registry;
 pub mod job;
 pub mod level;
 pub mod new_file;

@@ -19,8 +19,8 @@ use crate::size::parse as size;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = crate::args::GENERAL)]
 pub struct TargetArgs {
-    /// The image to write: a file, an object of a store (s3://, gs://, az://), or `-` for standard
-    /// output.
+    /// The image to write: a file, an object of a store (s3://, gs://, az://), an image in a
+    /// registry (oci://HOST/REPOSITORY:TAG), or `-` for standard output.
     #[arg(short, long, value_name = "IMAGE")]
     output: PathBuf,
 

@@ -4,7 +4,7 @@
 //! **Invariant:** the same image gives the same manifest. Spec: OCI image-spec 1.1 (manifest.md,
 //! image-index.md).
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use sinterfs_block::checksum::sha256;
 use sinterfs_block::verity::hex;
 
@@ -54,6 +54,8 @@ pub(crate) struct Described<'a> {
     /// The root digest of its own digests.
     pub(crate) root: Option<&'a str>,
     pub(crate) architecture: Option<&'a str>,
+    /// The configuration of the container image that it was made of, without layers.
+    pub(crate) config: Option<&'a [u8]>,
     /// The digest and the length of its file.
     pub(crate) blob: (&'a str, u64),
 }
@@ -150,18 +152,30 @@ impl Described<'_> {
         self.format == "erofs"
     }
 
-    /// Returns the configuration of the image.
+    /// Returns the configuration of the image: that of the container image that it was made of,
+    /// with one layer.
     pub(crate) fn config(&self) -> String {
         if !self.is_erofs() {
             return "{}".to_owned();
         }
-        let config = json!({
-            "architecture": self.architecture.unwrap_or(architecture()),
-            "os": "linux",
-            "config": {},
-            "rootfs": { "type": "layers", "diff_ids": [self.blob.0] },
-        });
-        config.to_string()
+        let former = self
+            .config
+            .map(serde_json::from_slice::<Map<String, Value>>);
+        let mut config = former.and_then(Result::ok).unwrap_or_default();
+        if let Some(architecture) = self.architecture {
+            config.insert("architecture".to_owned(), architecture.into());
+            config.remove("variant");
+        }
+        for (name, value) in [
+            ("architecture", json!(architecture())),
+            ("os", json!("linux")),
+            ("config", json!({})),
+        ] {
+            config.entry(name).or_insert(value);
+        }
+        let layers = json!({ "type": "layers", "diff_ids": [self.blob.0] });
+        config.insert("rootfs".to_owned(), layers);
+        Value::Object(config).to_string()
     }
 
     /// Returns the manifest of the image: of an ordinary one with one layer for EROFS, of an
@@ -210,6 +224,7 @@ mod tests {
     fn manifests_are_read_as_they_are_written() {
         for (format, root) in [("erofs", None), ("dwarfs", Some("12ab"))] {
             let described = Described {
+                config: None,
                 format,
                 root,
                 architecture: None,

@@ -33,6 +33,8 @@ pub struct PushedImage {
     pub root: Option<String>,
     /// The architecture that its programs are for, as registries name it; `None` is this machine's.
     pub architecture: Option<String>,
+    /// What is kept of the configuration of the container image that it was made of: a JSON object.
+    pub config: Option<Vec<u8>>,
     /// A signature to attach to the image.
     pub signature: Option<AttachedSignature>,
 }
@@ -66,6 +68,7 @@ pub fn push(image: &PushedImage, to: &Address, options: &RemoteOptions) -> Resul
         format: image.format,
         root: image.root.as_deref(),
         architecture: image.architecture.as_deref(),
+        config: image.config.as_deref(),
         blob: (&digest, len),
     };
     let (config, manifest) = (described.config(), described.manifest());

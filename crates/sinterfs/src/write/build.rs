@@ -27,14 +27,27 @@ use crate::write::upload;
 pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildReport> {
     upload::check(request)?;
     let new = registry::for_output(request.format.as_deref(), request.output_name().as_deref())?;
-    let job = BuildJob::new(new.format.name(), request, || {
-        let prepared = prepare(request, observer)?;
-        if let Some(header) = &prepared.header {
-            header.check(new.format.name(), new.format.is_found_behind_header())?;
-        }
-        Ok(prepared)
-    });
-    new.writer.build(job, observer)
+    let scratch = Scratch::new(request.scratch_dir());
+    upload::make_for(
+        &request.destination,
+        &scratch,
+        &request.open,
+        |destination| {
+            let request = &BuildRequest {
+                destination: destination.clone(),
+                format: Some(new.format.name().to_owned()),
+                ..request.clone()
+            };
+            let job = BuildJob::new(new.format.name(), request, || {
+                let prepared = prepare(request, observer)?;
+                if let Some(header) = &prepared.header {
+                    header.check(new.format.name(), new.format.is_found_behind_header())?;
+                }
+                Ok(prepared)
+            });
+            new.writer.build(job, observer)
+        },
+    )
 }
 
 /// Returns whether the report of a build is going to name the digest of the image.

@@ -57,7 +57,7 @@ impl Written {
 
 #[derive(Debug)]
 enum OutputTarget {
-    /// A stream: standard output, a pipe, a device; it has its name already.
+    /// A stream: standard output, a pipe, a device, an open file; it has its name already.
     Stream,
     /// A stream that gets the image from a scratch file when that is complete.
     Behind { stream: File },
@@ -80,6 +80,11 @@ impl Output {
             Destination::Stdout => Self::stdout(),
             Destination::File { path, replace } => Self::create(path, *replace),
             Destination::Object { url, replace } => Self::object(url, *replace),
+            Destination::Open(file) => {
+                let file = file.0.try_clone();
+                let file = file.map_err(|e| Error::io("cannot duplicate the output", e))?;
+                Ok(Self::with(OutputTarget::Stream, file))
+            }
         }?;
         match scratch {
             Some(scratch) if !output.seeks() => output.behind(scratch.file()?),

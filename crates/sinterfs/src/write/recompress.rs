@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use sinterfs_model::{Error, Kind, Observer, Result, Setting, Source, Tree};
+use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::image::content_map;
 
 use crate::image::Image;
@@ -26,9 +27,23 @@ use crate::write::output::Output;
 use crate::write::recompress_request::{RecompressParts, RecompressReport, RecompressRequest};
 use crate::write::report::{demand_losses, interrupted};
 use crate::write::reuse::{MetadataPlan, RewriteOptions};
+use crate::write::upload;
 
 /// Makes a new image of an image. On an error nothing is left of it.
 pub fn recompress(
+    request: &RecompressRequest,
+    observer: &dyn Observer,
+) -> Result<RecompressReport> {
+    let build = &request.build;
+    let scratch = Scratch::new(build.scratch_dir());
+    upload::make_for(&build.destination, &scratch, &request.open, |destination| {
+        let mut request = request.clone();
+        request.build.destination = destination.clone();
+        recompress_to_destination(&request, observer)
+    })
+}
+
+fn recompress_to_destination(
     request: &RecompressRequest,
     observer: &dyn Observer,
 ) -> Result<RecompressReport> {

@@ -1,7 +1,9 @@
 //! Everything that can be asked of a build: plain data.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sinterfs_model::TailPlacement;
 use sinterfs_pipeline::source::archive::ImpliedDirectories;
@@ -30,14 +32,29 @@ pub enum Destination {
         /// Whether an existing file is replaced.
         replace: bool,
     },
-    /// An object of a store (`s3://`, `gs://`, `az://`), with the feature `remote`.
+    /// An object of a store (`s3://`, `gs://`, `az://`), or an image in a registry
+    /// (`oci://HOST/REPOSITORY:TAG`), with the feature `remote`.
     Object {
         /// Its URL.
         url: PathBuf,
         /// Whether an existing object is replaced.
         replace: bool,
     },
+    /// An open file, which is written from its position on.
+    Open(OutputFile),
 }
+
+/// An open file to write to; equal to its copies alone.
+#[derive(Debug, Clone)]
+pub struct OutputFile(pub Arc<File>);
+
+impl PartialEq for OutputFile {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for OutputFile {}
 
 impl Destination {
     /// Returns what a path or a URL names.
@@ -54,7 +71,7 @@ impl Destination {
     pub(crate) fn replaces(&self) -> bool {
         match self {
             Self::File { replace, .. } | Self::Object { replace, .. } => *replace,
-            Self::Stdout => false,
+            Self::Stdout | Self::Open(_) => false,
         }
     }
 
@@ -62,7 +79,7 @@ impl Destination {
     pub(crate) fn scratch_dir(&self) -> PathBuf {
         let beside = match self {
             Self::File { path, .. } => path.parent(),
-            Self::Object { .. } | Self::Stdout => None,
+            Self::Object { .. } | Self::Stdout | Self::Open(_) => None,
         };
         match beside {
             Some(dir) if dir.as_os_str().is_empty() => Path::new(".").to_owned(),
@@ -253,7 +270,7 @@ impl BuildRequest {
     pub(crate) fn path(&self) -> Option<&Path> {
         match &self.destination {
             Destination::File { path, .. } => Some(path),
-            Destination::Object { .. } | Destination::Stdout => None,
+            Destination::Object { .. } | Destination::Stdout | Destination::Open(_) => None,
         }
     }
 
@@ -262,7 +279,7 @@ impl BuildRequest {
         match &self.destination {
             Destination::File { path, .. } => Some(path.clone()),
             Destination::Object { url, .. } => Some(place::shown(url)),
-            Destination::Stdout => None,
+            Destination::Stdout | Destination::Open(_) => None,
         }
     }
 

@@ -6,9 +6,14 @@
 #[cfg(feature = "remote")]
 pub use sinterfs_remote::Upload;
 
+#[cfg(feature = "remote")]
+pub(crate) use crate::write::into_registry::make_for;
+
 use std::path::Path;
 
 use sinterfs_model::{Error, Result};
+#[cfg(not(feature = "remote"))]
+use sinterfs_pipeline::Scratch;
 
 use crate::open_options::OpenOptions;
 use crate::place::shown;
@@ -43,6 +48,17 @@ pub fn begin(url: &Path, replace: bool) -> Result<Upload> {
     let begun = Address::parse(url)
         .and_then(|address| Upload::begin(&address, replace, &RemoteOptions::default()));
     begun.map_err(|error| error.path(shown(url)))
+}
+
+/// Writes an image by `make`: without `remote` there is no registry to make it for.
+#[cfg(not(feature = "remote"))]
+pub(crate) fn make_for<T>(
+    destination: &Destination,
+    _: &Scratch,
+    _: &OpenOptions,
+    make: impl FnOnce(&Destination) -> Result<T>,
+) -> Result<T> {
+    make(destination)
 }
 
 /// An upload that cannot be.
