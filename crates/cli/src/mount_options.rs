@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sinterfs::mount::{MountOptions, Upper};
-use sinterfs::verify::{Anchor, Trust};
+use sinterfs::verify::{Anchor, Root, Trust};
 use sinterfs::{Error, OpenOptions, Result};
 
 use crate::args::fetch::FetchWishes;
@@ -298,6 +298,10 @@ const OPTIONS: &[(&[&str], Effect)] = &[
         Set(|to, asked| prove(to, Anchor::Digest(asked.value.parse()?))),
     ),
     (
+        &["fs_verity"],
+        Set(|to, asked| prove(to, Anchor::FsVerity(asked.value.parse::<Root>()?.into()))),
+    ),
+    (
         &["signed_by"],
         Set(|to, asked| {
             let (key, signature) = (asked.value.into(), None);
@@ -486,11 +490,9 @@ fn label(to: &mut Settings, asked: &Asked<'_>) -> Result<()> {
 
 /// Sets how the image is proved, in place of an earlier option.
 fn prove(to: &mut Settings, anchor: Anchor) -> Result<()> {
-    to.image.trust = Some(Box::new(Trust {
-        anchor,
-        digests: to.image.trust.take().and_then(|trust| trust.digests),
-        image: None,
-    }));
+    let mut trust = Trust::by(anchor);
+    trust.digests = to.image.trust.take().and_then(|trust| trust.digests);
+    to.image.trust = Some(Box::new(trust));
     Ok(())
 }
 

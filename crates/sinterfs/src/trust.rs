@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use sinterfs_block::digest::Root;
+use sinterfs_block::verity::VerityDigest;
 
 /// What an image must be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,9 @@ pub struct Trust {
 pub enum Anchor {
     /// The caller knows it.
     Digest(Root),
+    /// The caller knows the fs-verity digest of the whole file instead, of which the root is made
+    /// in the same reading.
+    FsVerity(VerityDigest),
     /// It is signed.
     Signature {
         /// The public key, or the file that holds it.
@@ -35,8 +39,13 @@ pub enum Anchor {
 impl Trust {
     /// Requires a root digest.
     pub fn of(root: Root) -> Self {
+        Self::by(Anchor::Digest(root))
+    }
+
+    /// Requires what an anchor vouches for.
+    pub fn by(anchor: Anchor) -> Self {
         Self {
-            anchor: Anchor::Digest(root),
+            anchor,
             digests: None,
             image: None,
         }

@@ -125,8 +125,9 @@ pub(super) const MOUNT_COMPOSEFS: Tool = Tool {
     usage: "IMAGE DIR [-t TYPE] [-o OPTIONS]",
     about: "\
 Mounts a composefs image with its object directory, as `sinter mount --objects DIR` does. Of the
-options -o, basedir=DIR is --objects DIR; verity and tryverity are --verify, which compares each
-object with its digest in the image; ro is the default; options of mount(8) are taken as by
+options -o, basedir=DIR is --objects DIR; digest=HEX is fs_verity=HEX, the fs-verity digest of the
+image, which is computed; verity and tryverity are --verify, which compares each object with its
+digest in the image; ro is the default; options of mount(8) are taken as by
 `sinter mount`; the others of mount.composefs are refused with what to use instead.",
     style: Style::Getopt,
     help: &["-h"],
@@ -135,7 +136,9 @@ object with its digest in the image; ro is the default; options of mount(8) are 
         rule(
             &["-o"],
             "OPTIONS",
-            Combined("basedir=DIR: --objects DIR; verity: --verify; others -o OPTIONS"),
+            Combined(
+                "basedir=DIR: --objects DIR; digest=HEX: fs_verity=HEX; verity: --verify; others",
+            ),
         ),
         rule(&["-t"], "TYPE", Combined("composefs")),
     ]],
@@ -143,12 +146,7 @@ object with its digest in the image; ro is the default; options of mount(8) are 
 };
 
 /// The options of mount.composefs that are refused, and what to use instead.
-const REFUSED: [(&str, &str); 5] = [
-    (
-        "digest",
-        "compare with what `composefs-info measure-file IMAGE` prints, or use `sinter mount \
-         --digest` with the digest that `sinter digest IMAGE` prints",
-    ),
+const REFUSED: [(&str, &str); 4] = [
     ("rw", "`sinter mount --overlay UPPER` is writable"),
     ("upperdir", "`sinter mount --overlay UPPER` is writable"),
     ("workdir", "`sinter mount --overlay UPPER` has its own"),
@@ -180,6 +178,9 @@ fn mount_composefs(mut parsed: Parsed) -> Result<Vec<OsString>> {
             }
             (b"verity" | b"tryverity", None) => verifies = true,
             (b"basedir", Some(dir)) => objects = Some(names::os_string(dir.to_vec())),
+            (b"digest", Some(digest)) => {
+                others.push(names::os_string([b"fs_verity=", digest].concat()));
+            }
             _ => others.push(names::os_string(option.to_vec())),
         }
     }

@@ -90,6 +90,7 @@ fn composefs_info_prints_what_that_of_composefs_prints() {
     assert_eq!(info(&["measure-file", "image"]), digest);
     let only = printed(work, "mkcomposefs", &["--print-digest-only", "tree"]);
     assert_eq!(only, digest);
+    let wrong = &format!("digest={}", ONE.replace('/', ""));
     for (name, arguments, hint) in [
         ("composefs-info", &["wrong", "image"][..], "missing-objects"),
         ("composefs-info", &["ls"], "image is missing"),
@@ -118,7 +119,12 @@ fn composefs_info_prints_what_that_of_composefs_prints() {
         (
             "mount.composefs",
             &["image", "tree", "-o", "ro,digest=00"],
-            "measure-file",
+            "64 hexadecimal digits",
+        ),
+        (
+            "mount.composefs",
+            &["image", "tree", "-o", wrong],
+            "expected 87407405",
         ),
     ] {
         let output = called(work, name, arguments);
@@ -187,18 +193,10 @@ fn images_of_mkcomposefs_are_described_as_by_composefs_info() {
     );
     // its owner, mode and content come from the image and the store
     std::fs::create_dir(work.join("there")).expect("a directory");
-    call(
-        work,
-        "mount.composefs",
-        &[
-            "-t",
-            "composefs",
-            "image",
-            "there",
-            "-o",
-            "basedir=store,ro,verity",
-        ],
-    );
+    let digest = printed(work, "composefs-info", &["measure-file", "image"]);
+    let options = format!("basedir=store,ro,verity,digest={}", digest.trim());
+    let arguments = ["-t", "composefs", "image", "there", "-o", &options];
+    call(work, "mount.composefs", &arguments);
     let compared = "diff -r --no-dereference small/text there/text";
     let same = std::panic::catch_unwind(|| shell(work, compared));
     run(["umount".as_ref(), work.join("there").as_os_str()]);

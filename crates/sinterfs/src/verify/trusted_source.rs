@@ -10,7 +10,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-use sinterfs_block::digest::{Digests, Root, Verified, digest_range};
+use sinterfs_block::digest::{DigestBuilder, Digests, Root, Verified, digest_range};
+use sinterfs_block::verity::{Verity, VerityDigest, hex};
 use sinterfs_block::{Bytes, FileSource, ReadAt};
 use sinterfs_model::{Error, Kind, Limits, Result};
 
@@ -96,7 +97,7 @@ pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Tr
             let what = format!("{whose} have the root {root}, expected {expected}");
             return Err(Error::corrupt(what));
         }
-        Anchor::Digest(_) => None,
+        Anchor::Digest(_) | Anchor::FsVerity(_) => None,
         Anchor::Signature { key, signature } => {
             let beside = trust.image.as_deref().map(signature::signature_path);
             let signed = match (signature, found.signature, beside) {
@@ -145,9 +146,33 @@ impl Found {
         if let Some(found) = Self::stored(source, trust, options)? {
             return Ok(found);
         }
+        if let Anchor::FsVerity(expected) = &trust.anchor {
+            return Self::of_fs_verity(&**source, expected);
+        }
         let digests = digest_range(&**source, 0, source.len())?;
         let whose = "the image has no digests, and those of the whole file";
         Ok(Self::of_file(digests, whose))
+    }
+
+    /// Makes the digests of a file in the same reading as its fs-verity digest; `Corrupt` if that
+    /// is another one.
+    fn of_fs_verity(source: &dyn ReadAt, expected: &VerityDigest) -> Result<Self> {
+        const STEP: u64 = 256 << 10;
+        let (mut builder, mut verity) = (DigestBuilder::default(), Verity::default());
+        let mut at = 0;
+        while at < source.len() {
+            let part = source.read(at, STEP.min(source.len() - at))?;
+            builder.update(&part);
+            verity.update(&part);
+            at += part.len() as u64;
+        }
+        let found = verity.finish();
+        if found != *expected {
+            let (found, expected) = (hex(&found), hex(expected));
+            let what = format!("the fs-verity digest is {found}, expected {expected}");
+            return Err(Error::corrupt(what));
+        }
+        Ok(Self::of_file(builder.finish()?, "the bytes of the file"))
     }
 
     fn of_file(digests: Digests, whose: &'static str) -> Self {
@@ -166,6 +191,10 @@ impl Found {
         trust: &Trust,
         options: &OpenOptions,
     ) -> Result<Option<Self>> {
+        if matches!(trust.anchor, Anchor::FsVerity(_)) {
+            // nothing that is stored leads to it
+            return Ok(None);
+        }
         if let Some(path) = &trust.digests {
             let digests = read_digests(path, &options.limits)?;
             return Ok(Some(Self::of_file(digests, "the digests in the file")));

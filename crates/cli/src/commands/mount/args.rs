@@ -76,8 +76,8 @@ all objects before the mount.
 
 Mount options: allow_other, allow_root, auto_unmount, default_permissions, fsname=NAME, \
 subtype=NAME, overlay=UPPER, dev, suid, noexec, uid=N, gid=N, umask=MODE, context=LABEL, \
-timeout=SECONDS, digest=HEX, signed_by=KEY, offset=N, cachesize=SIZE, workers=N, prefetch=LIST, \
-fill[=RATE], and those of mount(8) and fstab(5). \
+timeout=SECONDS, digest=HEX, fs_verity=HEX, signed_by=KEY, offset=N, cachesize=SIZE, workers=N, \
+prefetch=LIST, fill[=RATE], and those of mount(8) and fstab(5). \
 `mount -t sinter` and lines of fstab work where the program is also installed as \
 /sbin/mount.sinter; docs/fstab.md has examples.")]
 pub struct Args {

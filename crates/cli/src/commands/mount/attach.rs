@@ -237,6 +237,7 @@ pub(super) fn option_of_one_image(options: &OpenOptions) -> Option<&'static str>
         let is_one = matches!(
             trust.anchor,
             Anchor::Digest(_)
+                | Anchor::FsVerity(_)
                 | Anchor::Signature {
                     signature: Some(_),
                     ..
