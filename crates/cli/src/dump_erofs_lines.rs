@@ -96,6 +96,9 @@ pub fn lines(
                 let shown = String::from_utf8_lossy(&names::bytes(path)).into_owned();
                 (ino, format!("/{}", shown.trim_matches('/')))
             }
+            (None, Some(nid)) if packed(Facts(&of_root)) == Some(Ino(nid)) => {
+                (Ino(nid), "(packed file)".to_owned())
+            }
             (None, Some(nid)) => (Ino(nid), path_of(image, Ino(nid))?),
             (None, None) => return Err(Error::invalid("--path or --nid names an inode")),
         };
@@ -110,6 +113,12 @@ pub fn lines(
         }
     }
     Ok(Some(text))
+}
+
+/// Returns the number of the packed inode, from the facts about another one.
+fn packed(facts: Facts<'_>) -> Option<Ino> {
+    let packed = facts.map("superblock")?.number("packed");
+    (packed > 0).then_some(Ino(packed))
 }
 
 /// Finds the path of an inode.
@@ -140,8 +149,11 @@ fn superblock(text: &mut String, facts: Facts<'_>, fields: Facts<'_>) {
     let features = |name: &str| {
         let mut names = String::new();
         for name in fields.texts(name).iter().flat_map(|text| text.split(',')) {
-            names += name.strip_prefix('0').map_or(name, |_| "lz4_0padding");
-            names.push(' ');
+            // one bit is that of devices and of a second algorithm
+            if name != "compr_head2" {
+                names += name.strip_prefix('0').map_or(name, |_| "lz4_0padding");
+                names.push(' ');
+            }
         }
         names
     };
@@ -152,14 +164,22 @@ fn superblock(text: &mut String, facts: Facts<'_>, fields: Facts<'_>) {
     };
     row("magic number", "0xE0F5E1E2");
     row("blocksize", &facts.number("block size").to_string());
-    row("blocks", &facts.number("blocks").to_string());
+    let devices = facts.list("devices").iter().map(|device| match device {
+        InfoValue::Map(device) => Facts(device).number("blocks"),
+        _ => 0,
+    });
+    let blocks = devices.fold(facts.number("blocks"), u64::saturating_add);
+    row("blocks", &blocks.to_string());
     let start = fields.number("metadata block");
     row("inode metadata start block", &start.to_string());
     let start = fields.number("attribute block");
     row("shared xattr metadata start block", &start.to_string());
     row("root nid", &fields.number("root").to_string());
+    if let packed @ 1.. = fields.number("packed") {
+        row("packed nid", &packed.to_string());
+    }
     if required.contains("compr_cfgs") {
-        row("compr_algs", &facts.texts("algorithms").join(" "));
+        row("compr_algs", &facts.texts("algorithms").join(", "));
     } else {
         let distance = if required.contains("lz4_0padding") {
             fields.number("lz4 distance")
@@ -238,11 +258,15 @@ fn extents(text: &mut String, facts: Facts<'_>, path: &str) {
             let extent = Facts(extent);
             let (start, len) = (extent.number("start"), extent.number("length"));
             let (at, stored) = (extent.number("offset"), extent.number("stored bytes"));
+            let device = match extent.number("device") {
+                0 => String::new(),
+                device => format!("  # device {device}"),
+            };
             let (end, stored_end) = (start.saturating_add(len), at.saturating_add(stored));
             let _ = writeln!(
                 text,
                 "{number:>4}: {start:>8}..{end:>8} | {len:>7} : {at:>10}..{stored_end:>10} | \
-                 {stored:>7}"
+                 {stored:>7}{device}"
             );
         }
     }
@@ -272,35 +296,37 @@ impl FileCounts {
         if kind != FileType::File {
             return;
         }
-        let (size, stored) = (facts.number("size"), facts.number("stored bytes"));
-        self.compressed += u64::from(matches!(facts.number("layout"), 1 | 3));
+        let size = facts.number("size");
         // sizes are what the image says
         self.original = self.original.saturating_add(size);
-        self.stored = self.stored.saturating_add(stored);
-        let row = |size: u64| {
-            SIZES
-                .iter()
-                .position(|end| size < end << 10)
-                .unwrap_or(SIZES.len())
-        };
-        for (sizes, size) in [
-            (&mut self.original_sizes, size),
-            (&mut self.stored_sizes, stored),
-        ] {
-            sizes
-                .get_mut(row(size))
-                .into_iter()
-                .for_each(|count| *count += 1);
-        }
-        let known = EXTENSIONS
-            .iter()
-            .position(|one| path.ends_with(one.as_bytes()));
+        count_size(&mut self.original_sizes, size);
+        self.add_stored(facts);
+        // as there, `.x` counts as `.xml`
+        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+        let dot = name.iter().rposition(|&byte| byte == b'.');
+        let end = dot.and_then(|dot| name.get(dot..));
+        let is_begun = |one: &&str| end.is_some_and(|end| one.as_bytes().starts_with(end));
+        let known = EXTENSIONS.iter().position(|one| is_begun(&one));
         let index = known.unwrap_or(EXTENSIONS.len());
         self.extensions
             .get_mut(index)
             .into_iter()
             .for_each(|count| *count += 1);
     }
+
+    /// Adds what is stored, which the packed inode has as well.
+    fn add_stored(&mut self, facts: Facts<'_>) {
+        let stored = facts.number("stored bytes");
+        self.compressed += u64::from(matches!(facts.number("layout"), 1 | 3));
+        self.stored = self.stored.saturating_add(stored);
+        count_size(&mut self.stored_sizes, stored);
+    }
+}
+
+fn count_size(rows: &mut [u64; SIZES.len() + 1], size: u64) {
+    let row = SIZES.iter().position(|end| size < end << 10);
+    let count = rows.get_mut(row.unwrap_or(SIZES.len()));
+    count.into_iter().for_each(|count| *count += 1);
 }
 
 fn statistics(text: &mut String, image: &Image) -> Result<()> {
@@ -308,7 +334,8 @@ fn statistics(text: &mut String, image: &Image) -> Result<()> {
     let root = raw.info().root;
     let mut counts = FileCounts::default();
     let of = |ino: Ino| Ok::<_, Error>(image.inode_info(ino)?.unwrap_or_default());
-    counts.add(FileType::Directory, Facts(&of(root)?), b"");
+    let of_root = of(root)?;
+    counts.add(FileType::Directory, Facts(&of_root), b"");
     let options = ListOptions {
         recursive: true,
         itself: false,
@@ -318,6 +345,10 @@ fn statistics(text: &mut String, image: &Image) -> Result<()> {
         Ok(WalkStep::On)
     })?;
     let all: u64 = counts.of_type.iter().sum();
+    let uncompressed = all - counts.compressed;
+    if let Some(packed) = packed(Facts(&of_root)) {
+        counts.add_stored(Facts(&of(packed)?));
+    }
     let [files, directories, chars, blocks, fifos, sockets, symlinks] = counts.of_type;
     text.push_str(&format!(
         "Filesystem total file count:\t\t{all}\nFilesystem unknown type count:\t\t0\nFilesystem \
@@ -328,7 +359,7 @@ fn statistics(text: &mut String, image: &Image) -> Result<()> {
          files:          {}\nFilesystem total original file size:    {} Bytes\nFilesystem total \
          file size:             {} Bytes\nFilesystem compress rate:               {}%\n",
         counts.compressed,
-        all - counts.compressed,
+        uncompressed,
         counts.original,
         counts.stored,
         percent(counts.stored, counts.original),

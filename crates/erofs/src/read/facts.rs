@@ -5,7 +5,7 @@
 use sinterfs_model::{FileType, Ino, Result, Time};
 
 use super::erofs::Erofs;
-use super::map::{ContentLocation, PclusterLocation};
+use super::map::{ContentLocation, MappedExtent, PclusterLocation};
 use super::node::{DataLayout, ErofsInode};
 use crate::layout::entry_number;
 
@@ -22,7 +22,7 @@ pub struct InodeFacts {
     pub xattr_bytes: u64,
     /// Bytes of content.
     pub size: u64,
-    /// Stored bytes of content: of compressed files those of pclusters in blocks, else all.
+    /// Stored bytes of content: of compressed files the blocks that the inode counts, else all.
     pub stored: u64,
     /// The type.
     pub kind: FileType,
@@ -51,6 +51,8 @@ pub struct StoredExtent {
     pub at: u64,
     /// How many these are.
     pub stored: u64,
+    /// The number of the device besides the image that they are on; 0 for the image.
+    pub device: u16,
 }
 
 /// An entry of a directory as it is stored.
@@ -73,37 +75,13 @@ impl Erofs {
             DataLayout::CompressedFull | DataLayout::CompressedCompact
         );
         let mut found = Vec::new();
-        if extents || is_compressed {
+        if extents {
             self.runs(&node, &mut |mapped| {
-                let (at, stored) = match mapped.location {
-                    ContentLocation::Hole | ContentLocation::Packed(_) => (0, 0),
-                    ContentLocation::Stored(address) => (address.at, mapped.len),
-                    ContentLocation::Inline(meta) => (meta.at, mapped.len),
-                    ContentLocation::Pcluster(cluster) => match cluster.location {
-                        PclusterLocation::Device(address) => (address.at, cluster.stored),
-                        PclusterLocation::Inline(meta) => (meta.at, cluster.stored),
-                    },
-                };
-                found.push((
-                    mapped.location,
-                    StoredExtent {
-                        start: mapped.start,
-                        len: mapped.len,
-                        at,
-                        stored,
-                    },
-                ));
+                found.push(self.stored_extent(&node, mapped));
             })?;
         }
-        let in_blocks = found.iter().filter(|(location, _)| match location {
-            ContentLocation::Pcluster(cluster) => {
-                matches!(cluster.location, PclusterLocation::Device(_))
-            }
-            ContentLocation::Stored(_) => true,
-            _ => false,
-        });
-        let in_blocks: u64 = in_blocks.map(|(_, extent)| extent.stored).sum();
-        let found = found.into_iter().map(|(_, extent)| extent);
+        let blocks = u64::from(node.start) | u64::from(node.start_high.unwrap_or(0)) << 32;
+        let in_blocks = blocks.saturating_mul(self.superblock().block_size());
         let ErofsInode {
             nid,
             kind,
@@ -129,8 +107,32 @@ impl Erofs {
             gid,
             links: nlink,
             mtime,
-            extents: if extents { found.collect() } else { Vec::new() },
+            extents: found,
         })
+    }
+
+    /// Returns where an extent is stored; chunks are whole blocks.
+    fn stored_extent(&self, node: &ErofsInode, mapped: &MappedExtent) -> StoredExtent {
+        let (start, mut len) = (mapped.start, mapped.len);
+        if node.layout == DataLayout::Chunks {
+            len = len.next_multiple_of(self.superblock().block_size());
+        }
+        let (device, at, stored) = match mapped.location {
+            ContentLocation::Hole | ContentLocation::Packed(_) => (0, 0, 0),
+            ContentLocation::Stored(address) => (address.device, address.at, len),
+            ContentLocation::Inline(meta) => (0, meta.at, len),
+            ContentLocation::Pcluster(cluster) => match cluster.location {
+                PclusterLocation::Device(address) => (address.device, address.at, cluster.stored),
+                PclusterLocation::Inline(meta) => (0, meta.at, cluster.stored),
+            },
+        };
+        StoredExtent {
+            start,
+            len,
+            at,
+            stored,
+            device,
+        }
     }
 
     /// Returns the entries of a directory as they are stored, `.` and `..` among them.

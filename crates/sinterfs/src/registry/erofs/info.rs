@@ -76,6 +76,9 @@ fn fields(superblock: &Superblock) -> InfoRows {
     let mut rows: InfoRows = Vec::new();
     let mut add = |name: &str, value: InfoValue| rows.push((name.to_owned(), value));
     add("root", superblock.root.into());
+    if let Some(packed) = superblock.packed {
+        add("packed", packed.into());
+    }
     add("metadata block", (superblock.meta_start / block).into());
     add("attribute block", (superblock.xattr_start / block).into());
     add("length", superblock.len().into());
@@ -123,6 +126,7 @@ pub(super) fn inode(image: &Erofs, ino: Ino) -> Result<InfoRows> {
             number("length", extent.len),
             number("offset", extent.at),
             number("stored bytes", extent.stored),
+            number("device", extent.device.into()),
         ])
     };
     let extents = facts.extents.iter().map(extent).collect();
