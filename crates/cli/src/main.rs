@@ -17,12 +17,14 @@ mod hidden_words;
 mod hints;
 mod interrupt;
 mod messages;
+mod mksquashfs_info_lines;
 mod moment;
 #[cfg_attr(not(target_os = "linux"), path = "mount_options/names.rs")]
 mod mount_options;
 mod owners;
 mod page;
 mod progress;
+mod pseudo_file_lines;
 mod rdsquashfs_rows;
 mod rows;
 #[cfg(target_os = "linux")]

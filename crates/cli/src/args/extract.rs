@@ -201,6 +201,10 @@ pub struct ArchiveArgs {
     #[arg(long, group = "archive")]
     mtree: bool,
 
+    /// Write definitions of pseudo files with their data, as unsquashfs -pf does.
+    #[arg(long, hide = true, group = "archive")]
+    pub pseudo_file: bool,
+
     /// Write a container image with one layer into an OCI layout, a directory, instead: -o DIR or
     /// -o DIR:TAG. Other images there stay; --force replaces that of the tag.
     #[arg(long, group = "archive")]

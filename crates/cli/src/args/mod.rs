@@ -8,6 +8,7 @@ pub mod attributes;
 pub mod damage;
 pub mod extract;
 pub mod fetch;
+pub mod files_written;
 pub mod filter;
 pub mod input;
 pub mod pack;

@@ -12,7 +12,7 @@ use sinterfs::ops::{
 use sinterfs::platform::names;
 use sinterfs::{Error, Observer, OpenOptions, Result};
 
-use super::{archive, oci};
+use super::{archive, oci, pseudo_file};
 use crate::args::extract::ExtractArgs;
 use crate::progress::Display;
 use crate::shell_pattern::literal_pattern;
@@ -23,6 +23,9 @@ use crate::{exit, messages, text};
 pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
     if args.archive.oci {
         return oci::run(args);
+    }
+    if args.archive.pseudo_file {
+        return pseudo_file::run(args);
     }
     let Some(output) = args
         .output

@@ -10,6 +10,7 @@ use sinterfs::{Error, Result};
 
 use super::parity;
 use crate::args::attributes::{AttributeArgs, MetadataArgs, TimestampArgs};
+use crate::args::files_written::{FilesWrittenArgs, PendingList};
 use crate::args::filter::FilterArgs;
 use crate::args::pack::{PackArgs, TargetArgs};
 use crate::args::parity::ParityArgs;
@@ -50,6 +51,9 @@ pub struct MakeImageArgs {
     report: ReportArgs,
 
     #[command(flatten)]
+    files_written: FilesWrittenArgs,
+
+    #[command(flatten)]
     timing: StageTimingArgs,
 
     #[command(flatten)]
@@ -81,6 +85,7 @@ impl MakeImageArgs {
             .parity
             .begin(&request.destination, request.input.paths())?;
         let reporting = self.report.begin(&request)?;
+        let listing = self.files_written.begin(&request)?;
         let display = Display::start(verbosity.show());
         let report = sinterfs::build::build(&request, display.observer())?;
         if let (true, Some(objects)) = (prints_digest, &report.objects) {
@@ -95,6 +100,7 @@ impl MakeImageArgs {
         };
         let (code, timings) = build_report::print(&report, verbosity, verbose, display, protect)?;
         reporting.map_or(Ok(()), |reporting| reporting.write(&timings))?;
+        listing.map_or(Ok(()), PendingList::write)?;
         Ok(code)
     }
 }

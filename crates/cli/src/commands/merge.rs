@@ -36,7 +36,10 @@ Times, holes, hard links and owners are kept. A damaged image is an error. SOURC
 set, is recorded as the time of creation, and no file gets a later time.")]
 pub struct Args {
     /// The images, archives and directories to combine.
-    #[arg(value_name = "SOURCE", required_unless_present_any = ["at", "placed_file"])]
+    #[arg(
+        value_name = "SOURCE",
+        required_unless_present_any = ["at", "placed_file", "from_nothing"]
+    )]
     sources: Vec<PathBuf>,
 
     /// Place a source at this path of the image. Can be repeated.
@@ -47,6 +50,10 @@ pub struct Args {
     /// image is a file here. Can be repeated.
     #[arg(long = "file", value_name = "PATH=FILE")]
     placed_file: Vec<OsString>,
+
+    /// Begin with a root that holds nothing: pseudo definitions make all.
+    #[arg(long, hide = true)]
+    from_nothing: bool,
 
     /// Place all sources at the root, later ones on top of earlier ones.
     #[arg(long)]

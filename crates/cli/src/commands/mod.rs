@@ -31,6 +31,7 @@ mod mounts;
 mod no_mounts;
 mod oci;
 mod parity;
+mod pseudo_file;
 #[cfg(feature = "remote")]
 mod pull;
 #[cfg(feature = "remote")]

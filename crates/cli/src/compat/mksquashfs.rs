@@ -159,7 +159,7 @@ pub(super) fn pseudo(parsed: &mut Parsed) -> Result<()> {
 /// Translates options whose defaults depend on the sources.
 fn by_source(parsed: &mut Parsed, sources: &Sources, directory: Option<&OsStr>) -> Result<()> {
     match sources {
-        Sources::Directory(_) | Sources::Listed(..) => {}
+        Sources::Directory(_) | Sources::Listed(..) | Sources::Definitions => {}
         Sources::Archive => {
             defaults_of_archives(parsed);
             implied_directories(parsed)?;

@@ -71,11 +71,7 @@ pub(super) const SHARED_WITH_SQFSTAR: &[Rule] = &[
         "N",
         Noted("-processors N limits the threads; see also nice(1) and ionice(1)"),
     ),
-    rule(
-        &["-info"],
-        "",
-        Noted("`sinter ls -R IMAGE` lists the image"),
-    ),
+    rule(&["-info"], "", Same("--files-written=-")),
     rule(
         &["-percentage"],
         "",
@@ -158,11 +154,7 @@ pub(super) const SHARED_WITH_SQFSTAR: &[Rule] = &[
         "",
         Refused("concatenated archives: `sinter build --whiteouts none A.tar B.tar -o IMAGE`"),
     ),
-    rule(
-        &["-info-file"],
-        "FILE",
-        Refused("`sinter ls -R IMAGE > FILE` lists the image"),
-    ),
+    rule(&["-info-file"], "FILE", Same("--files-written")),
     rule(
         &["-stream"],
         "",

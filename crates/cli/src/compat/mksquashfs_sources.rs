@@ -8,7 +8,8 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::io::Read;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use sinterfs::platform::names;
@@ -29,6 +30,8 @@ pub(super) enum Sources {
     Listed(&'static str, Vec<(OsString, bool)>),
     /// An archive from standard input.
     Archive,
+    /// Nothing: pseudo definitions make all, also the root.
+    Definitions,
 }
 
 impl Sources {
@@ -54,10 +57,14 @@ impl Sources {
                 _ => Self::listed(names_of_stdin(0)?, false),
             };
         }
+        if sources == ["-"] && former.is_none() && defines_root(parsed)? {
+            return Ok(Self::Definitions);
+        }
         let mut kinds = Vec::new();
         for source in &sources {
             if source == "-" {
-                let what = "- is a source with -tar, -cpiostyle and -cpiostyle0 alone";
+                let what = "- is a source with -tar, -cpiostyle and -cpiostyle0 alone, and where \
+                            -p or -pf defines the root";
                 return Err(Error::invalid(what));
             }
             // one that is missing is reported when it is read
@@ -136,6 +143,7 @@ impl Sources {
                 ("build", words)
             }
             Self::Archive => ("build", vec!["--".into(), "-".into()]),
+            Self::Definitions => ("merge", vec!["--from-nothing".into()]),
         }
     }
 
@@ -148,7 +156,7 @@ impl Sources {
                 let named = sources.iter();
                 named.map(|(name, source)| (&**name, &**source)).collect()
             }
-            Self::Archive => Vec::new(),
+            Self::Archive | Self::Definitions => Vec::new(),
         }
     }
 
@@ -171,6 +179,37 @@ impl Sources {
             _ => good.into_iter().collect(),
         }
     }
+}
+
+/// Returns whether pseudo definitions make the root.
+fn defines_root(parsed: &Parsed) -> Result<bool> {
+    let is_root = |line: &[u8]| {
+        let rest = line.trim_ascii_start().strip_prefix(b"/ ");
+        rest.is_some_and(|rest| matches!(rest.trim_ascii_start(), [b'd' | b'D', b' ', ..]))
+    };
+    for word in &parsed.translated {
+        let word = names::bytes(word);
+        if word.strip_prefix(b"--pseudo=").is_some_and(is_root) {
+            return Ok(true);
+        }
+        let Some(path) = word.strip_prefix(b"--pseudo-file=") else {
+            continue;
+        };
+        let path = values::os_string(path.to_vec());
+        let failed = |error| Error::io("cannot read", error).path(&path);
+        let mut file = BufReader::new(File::open(&path).map_err(failed)?);
+        let mut line = Vec::new();
+        while file.read_until(b'\n', &mut line).map_err(failed)? > 0 {
+            if is_root(&line) {
+                return Ok(true);
+            }
+            if line.starts_with(b"# START OF DATA") {
+                break;
+            }
+            line.clear();
+        }
+    }
+    Ok(false)
 }
 
 /// Returns the paths of what a directory holds, sorted.

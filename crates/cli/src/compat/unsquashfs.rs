@@ -6,7 +6,7 @@ use std::path::Path;
 use sinterfs::{Error, Result};
 
 use super::parsed::{Parsed, with_value};
-use super::table::Meaning::{Already, Combined, CombinedList, Noted, Refused, Same};
+use super::table::Meaning::{Already, Combined, CombinedList, Noted, Same};
 use super::table::{HELP_FORM, HELP_OF_READERS, Rule, Style, Tool, rule};
 use super::values;
 
@@ -181,7 +181,7 @@ const RULES: &[Rule] = &[
     rule(
         &["-pf", "-pseudo-file"],
         "FILE",
-        Refused("`sinter convert` writes another image without unpacking"),
+        Combined("extract, as definitions of pseudo files with their data"),
     ),
     rule(
         &["-r", "-regex"],
@@ -285,6 +285,7 @@ fn action(parsed: &Parsed) -> Result<(&'static str, &'static [&'static str])> {
         "-s",
         "-mkfs-time",
         "-cat",
+        "-pf",
     ]
     .into_iter()
     .filter(|option| parsed.is_given(option));
@@ -299,8 +300,9 @@ fn action(parsed: &Parsed) -> Result<(&'static str, &'static [&'static str])> {
         ["-s"] => ("info", &["--unsquashfs=superblock"]),
         ["-mkfs-time"] => ("info", &["--unsquashfs=mkfs-time"]),
         ["-cat"] => ("cat", &[]),
+        ["-pf"] => ("extract", &["--pseudo-file", "--force"]),
         _ => {
-            let what = "-l, -ll, -lln, -lc, -llc, -s, -mkfs-time and -cat exclude each other";
+            let what = "-l, -ll, -lln, -lc, -llc, -s, -mkfs-time, -cat and -pf exclude each other";
             return Err(Error::invalid(what));
         }
     })
@@ -333,13 +335,15 @@ fn excluded(parsed: &Parsed, paths: &mut Vec<OsString>) -> Result<Vec<OsString>>
 
 /// Adds the options of extraction alone.
 fn extraction(parsed: &Parsed, words: &mut Vec<OsString>) -> Result<()> {
-    let dir = parsed
-        .values("-d")
-        .last()
-        .unwrap_or("squashfs-root".as_ref());
-    words.push(with_value("--output", dir));
+    let pseudo_file = parsed.values("-pf").last();
+    let output = pseudo_file.or_else(|| parsed.values("-d").last());
+    words.push(with_value(
+        "--output",
+        output.unwrap_or("squashfs-root".as_ref()),
+    ));
+    let forces = parsed.is_given("-f") && pseudo_file.is_none();
+    words.extend(forces.then(|| "--force".into()));
     for (theirs, ours) in [
-        ("-f", "--force"),
         ("-n", "--quiet"),
         ("-st", "--stop-on-error"),
         ("-no", "--no-xattrs"),

@@ -108,11 +108,11 @@ fn what_has_no_effect_is_told_once() {
         work,
         "mkdir tree; echo text >tree/a; touch -d @1 tree/a tree",
     );
-    let output = called(work, "mksquashfs", &["tree", "image", "-info"]);
+    let output = called(work, "mksquashfs", &["tree", "image", "-percentage"]);
     let said = words_of(&output);
     assert!(output.status.success(), "{said}");
     assert_eq!(
-        said.matches("-info has no effect here").count(),
+        said.matches("-percentage has no effect here").count(),
         1,
         "{said}"
     );
@@ -122,7 +122,7 @@ fn what_has_no_effect_is_told_once() {
         let told = format!("mkfs.erofs {option} has no effect here");
         assert_eq!(said.matches(&told).count(), 1, "{said}");
     }
-    let words = ["tree", "image", "-noappend", "-info", "-quiet"];
+    let words = ["tree", "image", "-noappend", "-percentage", "-quiet"];
     let quiet = called(work, "mksquashfs", &words);
     assert!(
         quiet.status.success() && quiet.stderr.is_empty(),

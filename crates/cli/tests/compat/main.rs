@@ -4,6 +4,7 @@
 mod composefs;
 mod lines;
 mod mksquashfs;
+mod pseudo_file;
 mod readers;
 mod refusals;
 mod squashfs_ng;

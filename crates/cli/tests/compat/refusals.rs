@@ -83,7 +83,6 @@ fn what_is_not_done_is_refused() {
             "sinter recompress",
         ),
         ("mkdwarfs", &["tree", "i"], "-i"),
-        ("unsquashfs", &["-pf", "x", "i"], "sinter convert"),
         ("unsquashfs", &["-cat", "i"], "were not provided: <PATH>..."),
         (
             "unsquashfs",
@@ -104,7 +103,6 @@ fn what_is_not_done_is_refused() {
         "mksquashfs",
         "mkfs.erofs",
         "mkdwarfs",
-        "unsquashfs",
         "sqfs2tar",
         "dwarfsextract",
     ] {

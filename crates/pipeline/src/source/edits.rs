@@ -5,6 +5,7 @@
 //! far as their names remain.
 
 mod actions;
+mod content_range;
 mod definition;
 mod edit_options;
 mod file_contexts;
@@ -15,16 +16,14 @@ mod tokens;
 mod xattrs;
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use sinterfs_model::{
     Content, Error, FileContent, NodeId, Observer, Result, Source, Tree, TreeBuilder, Xattrs,
 };
 
-use super::directory::single_file;
 use mtime_override::{MtimeOverride, Uncompressed};
-use pseudo::{ExistingNode, PseudoNodes};
+use pseudo::{ExistingNode, OutsideFile, PseudoNodes};
 
 pub use actions::{Action, IdsByName};
 pub use definition::{AddedXattr, Definition, DirectoryAttributes};
@@ -62,8 +61,8 @@ struct EditedScan {
 enum Origin {
     /// A node of the source's tree.
     Own(NodeId),
-    /// A file of the system.
-    File(PathBuf),
+    /// A file of the system, or a part of one.
+    File(OutsideFile),
     /// A definition without content.
     Nothing,
 }
@@ -250,7 +249,7 @@ impl EditedSource<'_> {
                     })
                 })
             }
-            Some(Origin::File(path)) => single_file::open(&path),
+            Some(Origin::File(file)) => file.open(),
             Some(Origin::Nothing) | None => {
                 let path = String::from_utf8_lossy(&tree.path(file)).into_owned();
                 let error = Error::invalid("not found by the scan of the source");

@@ -142,8 +142,7 @@ pub(crate) fn pseudo(texts: &[OsString], files: &[PathBuf]) -> Result<Vec<Defini
         .map(|text| Definition::parse(&names::bytes(text)));
     let mut all = given.collect::<Result<Vec<_>>>()?;
     for path in files {
-        let text = std::fs::read(path).map_err(|e| Error::io("cannot read", e).path(path))?;
-        all.extend(Definition::parse_all(&text).map_err(|error| error.path(path))?);
+        all.extend(Definition::read_all(path)?);
     }
     Ok(all)
 }

@@ -3,7 +3,7 @@
 //! **Invariant:** the file is complete or absent, and obstacles are found before anything is
 //! written.
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use sinterfs_model::{Error, Result};
@@ -31,6 +31,17 @@ impl NewFile {
         let written = self.output.writer().write_all(bytes);
         written.map_err(|error| Error::io("cannot write", error).path(self.path))?;
         self.output.commit()
+    }
+
+    /// Writes what a function passes to it, and names the file unless that fails.
+    pub fn fill<T>(self, fill: impl FnOnce(&mut dyn Write) -> Result<T>) -> Result<T> {
+        let mut writer = BufWriter::new(self.output.writer());
+        let filled = fill(&mut writer)?;
+        let flushed = writer.flush();
+        flushed.map_err(|error| Error::io("cannot write", error).path(self.path))?;
+        drop(writer);
+        self.output.commit()?;
+        Ok(filled)
     }
 }
 

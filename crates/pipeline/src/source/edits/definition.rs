@@ -1,17 +1,22 @@
 //! Definitions of pseudo files, in the syntax of mksquashfs' `-p` and `-pf`.
 //!
 //! Enters a line or a file of lines; leaves what to make where. Known types are d, m, b, c, i, s,
-//! l, h, L and x, and D, M, B, C, I, S, which take a time before the mode. f, F (the output of a
-//! command) and R (an unpacked image) are refused.
-//! **Invariant:** a path is a list of plain names; a mode has twelve bits; nothing here accesses
-//! the system.
+//! l, h, L and x, and D, M, B, C, I, S, R, which take a time before the mode. R has its content
+//! behind the lines of its file. f, F (the output of a command) are refused.
+//! **Invariant:** a path is a list of plain names; a mode has twelve bits; content of R is within
+//! its file; nothing but that file is accessed here.
 
 use ct_codecs::{Base64, Decoder as _};
 use sinterfs_model::{Error, FileType, Rdev, Result, Time};
 use sinterfs_platform::names;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
 
 use super::tokens::Tokens;
+
+/// The line before the last of a file of definitions with content behind it.
+const START_OF_DATA: &[u8] = b"# START OF DATA - DO NOT MODIFY\n";
 
 /// The definition of one file that is added or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,9 +35,20 @@ pub(super) enum Action {
     Modify(Attributes),
     /// Copies a file of the system; the flag says whether symlinks are followed.
     CopyFile(PathBuf, bool),
+    /// Makes a file of a range of the file of definitions.
+    Content(Attributes, FileRange),
     /// Adds another name of a file of the image.
     Link(Vec<Vec<u8>>),
     Xattr(Vec<u8>, Vec<u8>),
+}
+
+/// A range of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct FileRange {
+    /// The file; empty until it is known.
+    pub(super) path: PathBuf,
+    pub(super) start: u64,
+    pub(super) len: u64,
 }
 
 /// Mode, owner, and optionally time.
@@ -95,6 +111,17 @@ impl Definition {
     /// # Errors
     /// `Invalid` for a malformed definition, `Unsupported` for types that are not implemented.
     pub fn parse(text: &[u8]) -> Result<Self> {
+        let definition = Self::line(text)?;
+        match definition.action {
+            Action::Content(..) => {
+                let what = "content is behind the definitions of a file, not of an option";
+                Err(definition.wrong(&Error::invalid(what)))
+            }
+            _ => Ok(definition),
+        }
+    }
+
+    fn line(text: &[u8]) -> Result<Self> {
         let shown = String::from_utf8_lossy(text).into_owned();
         let located = |error: Error| {
             let what = format!("pseudo definition `{shown}`: {error}");
@@ -118,6 +145,49 @@ impl Definition {
         }
     }
 
+    /// Reads a file of definitions, and finds the content that is behind them.
+    pub fn read_all(path: &Path) -> Result<Vec<Self>> {
+        let failed = |error| Error::io("cannot read", error).path(path);
+        let mut file = BufReader::new(File::open(path).map_err(failed)?);
+        let (mut text, mut line) = (Vec::new(), Vec::new());
+        let mut data = None;
+        while file.read_until(b'\n', &mut line).map_err(failed)? > 0 {
+            text.extend_from_slice(&line);
+            let is_before_last = line == START_OF_DATA;
+            line.clear();
+            if is_before_last {
+                file.read_until(b'\n', &mut line).map_err(failed)?;
+                text.extend_from_slice(&line);
+                let len = file.get_ref().metadata().map_err(failed)?.len();
+                data = Some((text.len() as u64, len));
+                break;
+            }
+        }
+        let mut all = Self::parse_all(&text).map_err(|error| error.path(path))?;
+        for definition in &mut all {
+            let Action::Content(_, range) = &mut definition.action else {
+                continue;
+            };
+            let within = data.and_then(|(data, len)| {
+                let start = data.checked_add(range.start)?;
+                let end = start.checked_add(range.len)?;
+                (end <= len).then_some(start)
+            });
+            let Some(start) = within else {
+                let what = "its content is not behind the definitions of its file";
+                return Err(definition.wrong(&Error::invalid(what)).path(path));
+            };
+            (range.start, range.path) = (start, path.to_owned());
+        }
+        Ok(all)
+    }
+
+    /// Returns an error with this definition as its subject.
+    pub(super) fn wrong(&self, error: &Error) -> Error {
+        let what = format!("pseudo definition `{}`: {error}", self.text);
+        Error::new(error.kind(), what)
+    }
+
     /// Parses a file of definitions, one a line: a backslash at the end continues a line, lines
     /// that begin with # are comments.
     pub fn parse_all(file: &[u8]) -> Result<Vec<Self>> {
@@ -134,7 +204,7 @@ impl Definition {
             joined.extend_from_slice(line);
             let whole = std::mem::take(&mut joined);
             if !whole.trim_ascii().is_empty() {
-                all.push(Self::parse(whole.trim_ascii_start())?);
+                all.push(Self::line(whole.trim_ascii_start())?);
             }
         }
         if joined.is_empty() {
@@ -165,10 +235,7 @@ fn read(words: &mut Tokens<'_>) -> Result<(Vec<Vec<u8>>, Action)> {
             let what = "commands are not run: write the output to a file and add that with `l`";
             return Err(Error::unsupported(what));
         }
-        b'R' => {
-            let what = "content within definitions is not supported: add a file with `l`";
-            return Err(Error::unsupported(what));
-        }
+        b'R' => content(words)?,
         b'd' | b'D' => Action::Make(attributes(words, timed)?, NewNode::Directory),
         b'm' | b'M' => Action::Modify(attributes(words, timed)?),
         b'b' | b'B' => device(words, timed, FileType::BlockDevice)?,
@@ -190,10 +257,27 @@ fn read(words: &mut Tokens<'_>) -> Result<(Vec<Vec<u8>>, Action)> {
                 target => Action::Make(attributes, NewNode::Symlink(target.to_vec())),
             }
         }
-        _ => return Err(Error::invalid("the type is one of dDmMbBcCiIsSlhLx")),
+        _ => return Err(Error::invalid("the type is one of dDmMbBcCiIsSRlhLx")),
     };
     words.end()?;
     Ok((path, action))
+}
+
+/// Parses a file whose content is behind the definitions: attributes, its length, where it is, and
+/// whether it has holes, which its zeros say as well.
+fn content(words: &mut Tokens<'_>) -> Result<Action> {
+    let attributes = attributes(words, true)?;
+    let mut number = |what: &str| {
+        let word = std::str::from_utf8(words.word(what)?).unwrap_or_default();
+        let number = word.parse::<u64>().ok();
+        number.ok_or_else(|| Error::invalid(format!("`{word}` is not {what}")))
+    };
+    let (len, start) = (number("a length")?, number("an offset")?);
+    if number("0 or 1, for holes,")? > 1 {
+        return Err(Error::invalid("1 stands for holes, 0 for none"));
+    }
+    let path = PathBuf::new();
+    Ok(Action::Content(attributes, FileRange { path, start, len }))
 }
 
 /// Splits a path into plain names.
@@ -355,11 +439,19 @@ mod tests {
             "a s 777 0 0",
             "a q 0 0 0",
             "a f 644 0 0 ls",
+            "a R 1 644 0 0 3 0 0",
             "\"a d 755 0 0",
             "a dd 755 0 0",
             "a l",
         ] {
             assert!(Definition::parse(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+        for wrong in [
+            "a R 1 644 0 0 3 0",
+            "a R 1 644 0 0 -3 0 0",
+            "a R 1 644 0 0 3 0 2",
+        ] {
+            assert!(Definition::line(wrong.as_bytes()).is_err(), "{wrong}");
         }
         assert!(Definition::parse_all(b"a d 755 0 0\\\n").is_ok_and(|all| all.len() == 1));
         assert!(Definition::parse_all(b"a d 755 0 0\\").is_err());

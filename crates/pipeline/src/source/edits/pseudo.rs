@@ -8,9 +8,11 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use sinterfs_model::{
-    Content, Error, FileType, Meta, NodeId, Result, Setting, Times, TreeBuilder, Xattrs,
+    Content, Error, FileContent, FileType, Meta, NodeId, Result, Setting, Times, TreeBuilder,
+    Xattrs,
 };
 
+use super::content_range::ContentRange;
 use super::definition::{Action, Attributes, Definition, DirectoryAttributes, NewNode};
 use super::edit_options::Edits;
 use super::xattrs::XattrFilter;
@@ -23,6 +25,29 @@ type Names = Vec<Vec<u8>>;
 pub(super) struct ExistingNode {
     pub(super) node: NodeId,
     pub(super) kind: FileType,
+}
+
+/// What a node takes its content from.
+#[derive(Debug, Clone)]
+pub(super) enum OutsideFile {
+    /// A file of the system.
+    Whole(PathBuf),
+    /// A range of one: the first byte, and how many.
+    Range(PathBuf, u64, u64),
+}
+
+impl OutsideFile {
+    /// Opens the content.
+    pub(super) fn open(&self) -> Result<Box<dyn FileContent>> {
+        match self {
+            Self::Whole(path) => single_file::open(path),
+            Self::Range(path, start, len) => {
+                let inner = single_file::open(path)?;
+                let (start, len) = (*start, *len);
+                Ok(Box::new(ContentRange { inner, start, len }))
+            }
+        }
+    }
 }
 
 /// The definitions, and the nodes that they refer to and add.
@@ -38,7 +63,7 @@ pub(super) struct PseudoNodes<'a> {
     /// Extended attributes to set.
     xattrs: HashMap<NodeId, Xattrs>,
     /// The files that nodes take their content from.
-    pub(super) files: HashMap<NodeId, PathBuf>,
+    pub(super) files: HashMap<NodeId, OutsideFile>,
     /// The nodes whose label a definition sets.
     pub(super) labelled: HashSet<NodeId>,
     /// The times of nodes without a time of their own.
@@ -98,21 +123,19 @@ impl<'a> PseudoNodes<'a> {
         own: &dyn Fn(NodeId) -> Xattrs,
         warn: &mut dyn FnMut(Error),
     ) -> Result<()> {
-        let located = |definition: &Definition, error: Error| {
-            let what = format!("pseudo definition `{}`: {error}", definition.text);
-            Error::new(error.kind(), what)
-        };
         let definitions = self.definitions;
         let mut order: Vec<&Definition> = definitions.iter().collect();
         // new nodes before those below them, then links, then changes
         order.sort_by_key(|definition| match definition.action {
-            Action::Make(..) | Action::CopyFile(..) => (0, definition.path.len()),
+            Action::Make(..) | Action::CopyFile(..) | Action::Content(..) => {
+                (0, definition.path.len())
+            }
             Action::Link(_) => (1, 0),
             Action::Modify(_) | Action::Xattr(..) => (2, 0),
         });
         for definition in order {
             self.apply(definition, builder, warn)
-                .map_err(|error| located(definition, error))?;
+                .map_err(|error| definition.wrong(&error))?;
         }
         let mut changed: Vec<NodeId> = self.xattrs.keys().copied().collect();
         // the reported error must not depend on the hash order
@@ -138,6 +161,15 @@ impl<'a> PseudoNodes<'a> {
             Action::CopyFile(file, follow) => {
                 let file = single_file::inspect(file, *follow, warn)?;
                 self.copy_file(&definition.path, file, builder)
+            }
+            Action::Content(attributes, range) => {
+                let meta = self.meta(*attributes);
+                let content = Content::File { size: range.len };
+                let node = self.add(&definition.path, meta, content, builder)?;
+                let (start, len) = (range.start, range.len);
+                self.files
+                    .insert(node, OutsideFile::Range(range.path.clone(), start, len));
+                Ok(())
             }
             Action::Link(target) => {
                 let missing = "the target of the link does not exist";
@@ -215,18 +247,22 @@ impl<'a> PseudoNodes<'a> {
         attributes: Attributes,
         builder: &mut TreeBuilder,
     ) -> Result<NodeId> {
-        let meta = Meta {
+        self.add(
+            path,
+            self.meta(attributes),
+            Content::Directory { first: 0, count: 0 },
+            builder,
+        )
+    }
+
+    /// Returns the metadata of a new node.
+    fn meta(&self, attributes: Attributes) -> Meta {
+        Meta {
             mode: attributes.mode,
             uid: attributes.uid,
             gid: attributes.gid,
             times: attributes.time.map_or(self.times, Times::all),
-        };
-        self.add(
-            path,
-            meta,
-            Content::Directory { first: 0, count: 0 },
-            builder,
-        )
+        }
     }
 
     fn make(
@@ -254,12 +290,7 @@ impl<'a> PseudoNodes<'a> {
             NewNode::Symlink(_) => 0o777,
             _ => attributes.mode,
         };
-        let meta = Meta {
-            mode,
-            uid: attributes.uid,
-            gid: attributes.gid,
-            times: attributes.time.map_or(self.times, Times::all),
-        };
+        let meta = self.meta(Attributes { mode, ..attributes });
         self.add(&definition.path, meta, content, builder)?;
         Ok(())
     }
@@ -278,7 +309,7 @@ impl<'a> PseudoNodes<'a> {
         xattrs.retain(|(name, _)| self.filter.keeps(name));
         let node = self.add(path, file.meta, content, builder)?;
         if let Content::File { .. } = content {
-            self.files.insert(node, file.path);
+            self.files.insert(node, OutsideFile::Whole(file.path));
         }
         if !xattrs.is_empty() {
             self.xattrs.entry(node).or_default().append(&mut xattrs);
