@@ -5,6 +5,7 @@ use sinterfs::{Error, Setting};
 /// Returns the command-line name of an option.
 pub fn flag(setting: Setting) -> &'static str {
     match setting {
+        Setting::ActionLayout => "--action of fragments, tailend or align",
         Setting::AllTimes => "--keep-all-times",
         Setting::Base => "--base",
         Setting::BlobDevice => "--blob-device",

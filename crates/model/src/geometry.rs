@@ -78,7 +78,34 @@ pub enum TailPlacement {
     SmallBelow(u32),
 }
 
+/// What one file wants of its layout, where content is cut file by file; what it does not say is as
+/// for all files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FileLayout {
+    /// Whether the tail may be in a fragment.
+    pub fragments: Option<bool>,
+    /// Whether it may be there if the file has a whole unit, too.
+    pub large_tails: Option<bool>,
+    /// The multiple of bytes at which the first block is stored; `None` for anywhere.
+    pub align: Option<u32>,
+}
+
 impl TailPlacement {
+    /// Returns the placement for a file.
+    #[must_use]
+    pub fn of_file(self, layout: FileLayout) -> Self {
+        if layout.fragments.is_none() && layout.large_tails.is_none() {
+            return self;
+        }
+        let fragments = layout.fragments.unwrap_or(self != Self::Alone);
+        let is_large = || matches!(self, Self::Shared | Self::Below(_));
+        match (fragments, layout.large_tails.unwrap_or_else(is_large)) {
+            (false, _) => Self::Alone,
+            (true, false) => Self::Small,
+            (true, true) => Self::Shared,
+        }
+    }
+
     /// Returns whether a tail of `len` bytes goes into a fragment.
     pub fn is_in_fragment(self, len: u64, has_units: bool) -> bool {
         match self {

@@ -49,7 +49,7 @@ pub use category::Category;
 pub use content_map::{ContentMap, MapExtent};
 pub use error::{Error, Kind, Place, Result};
 pub use findings::Findings;
-pub use geometry::{Geometry, TailPlacement, TailSharing};
+pub use geometry::{FileLayout, Geometry, TailPlacement, TailSharing};
 pub use image::{
     Capability, Cursor, Dirent, Extent, ExtentSource, FsInfo, Image, ImageInfo, Ino, Inode, Xattrs,
 };

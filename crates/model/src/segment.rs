@@ -37,6 +37,8 @@ pub struct UnitInfo {
     pub ends_content: bool,
     /// What precedes the segment in its content.
     pub preceded: Preceded,
+    /// The multiple of bytes at which the block is stored; `None` for anywhere.
+    pub align: Option<u32>,
     /// The bytes that occur earlier, too, if the geometry asks for them; in order, without overlap.
     pub repeats: Vec<Repeat>,
 }
@@ -113,6 +115,10 @@ pub struct Block {
 /// What is known of a block in a geometry that cuts each file separately.
 #[derive(Debug, Default)]
 pub struct StoredUnit {
+    /// Whether the block is a fragment.
+    pub is_fragment: bool,
+    /// The multiple of bytes at which the block is stored; `None` for anywhere.
+    pub align: Option<u32>,
     /// What precedes the block in its content.
     pub preceded: Preceded,
     /// The parts that the stored bytes consist of, if the format decodes parts of a block
@@ -141,6 +147,8 @@ impl Block {
         let decoded_len = u32::try_from(segment.data.len())
             .map_err(|_| Error::limit("a segment of 4 GiB or more"))?;
         let unit = segment.unit.as_ref().map(|unit| StoredUnit {
+            is_fragment: unit.is_fragment,
+            align: unit.align,
             preceded: unit.preceded,
             ..StoredUnit::default()
         });

@@ -10,6 +10,8 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Setting {
+    /// Actions that decide where content is stored.
+    ActionLayout,
     /// Times of access and of inode change.
     AllTimes,
     /// An image whose blocks are taken over.
@@ -133,6 +135,7 @@ pub enum Setting {
 impl Setting {
     /// All options.
     pub const ALL: &[Self] = &[
+        Self::ActionLayout,
         Self::AllTimes,
         Self::Base,
         Self::BlobDevice,
@@ -197,6 +200,7 @@ impl Setting {
     /// Returns the name of the option in the libraries.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::ActionLayout => "actions about tails and alignment",
             Self::AllTimes => "keep_all_times",
             Self::Base => "base",
             Self::BlobDevice => "blob_device",

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** after `scan`, contents may be opened in any order and by many threads at once.
 
-use crate::{Category, Extent, NodeId, Observer, Result, Time, Tree};
+use crate::{Category, Extent, FileLayout, NodeId, Observer, Result, Time, Tree};
 
 /// The content of one file of a source, open for reading. Reads may come in any order.
 pub trait FileContent: Send {
@@ -30,6 +30,11 @@ pub trait FileContent: Send {
     /// Returns the category of all content, if it is to be taken for that, whatever it looks like.
     fn category(&self) -> Option<Category> {
         None
+    }
+
+    /// Returns what the file wants of its layout.
+    fn layout(&self) -> FileLayout {
+        FileLayout::default()
     }
 }
 

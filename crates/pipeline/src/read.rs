@@ -12,7 +12,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sinterfs_model::{
-    Category, Error, Extent, ExtentSource, FileContent, NodeId, Observer, Result, Source, Tree,
+    Category, Error, Extent, ExtentSource, FileContent, FileLayout, NodeId, Observer, Result,
+    Source, Tree,
 };
 
 use crate::anchors::{Anchor, Finder, Spacing};
@@ -38,6 +39,8 @@ pub(crate) enum ContentItem {
     },
     /// A hole of the given length.
     Hole(u64),
+    /// What the file wants of its layout; before its data.
+    Layout(FileLayout),
     /// The end of the content.
     End {
         /// Duplicates that are not equal.
@@ -212,6 +215,10 @@ impl ContentReader<'_> {
     ) -> std::result::Result<ReadOutcome, ReadStop> {
         let file = request.file;
         let size = paths::size(self.tree, file);
+        let layout = content.layout();
+        if layout != FileLayout::default() {
+            sink.push(ContentItem::Layout(layout))?;
+        }
         let extents = clip(content.extents()?, size);
         let mut rest: u64 = extents.iter().filter(|e| !is_hole(e)).map(|e| e.len).sum();
         if rest == 0 {

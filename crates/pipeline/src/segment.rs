@@ -15,7 +15,7 @@ pub(crate) mod solid;
 pub(crate) mod stream;
 pub(crate) mod tail_dedup;
 
-use sinterfs_model::{Category, Observer, Result, Segment};
+use sinterfs_model::{Category, FileLayout, Observer, Result, Segment};
 
 use crate::anchors::Anchor;
 use per_file::PerFile;
@@ -83,6 +83,13 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
             Self::Solid(solid) => solid.data(bytes, anchors, category),
             Self::PerFile(per_file) => per_file.data(bytes, anchors, category),
             Self::Stream(stream) => stream.data(bytes),
+        }
+    }
+
+    /// Sets what the current content wants of its layout.
+    pub fn layout(&mut self, layout: FileLayout) {
+        if let Self::PerFile(per_file) = self {
+            per_file.layout(layout);
         }
     }
 

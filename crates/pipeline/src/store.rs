@@ -231,6 +231,7 @@ fn segment(
                     advance(0, data.len() as u64);
                     observer.check_cancelled()?;
                 }
+                ContentItem::Layout(layout) => segmenter.layout(layout),
                 ContentItem::Hole(len) => {
                     segmenter.hole(len)?;
                     advance(0, len);
@@ -288,6 +289,10 @@ impl<E: FnMut(Segment) -> Result<()>> ContentSink for DirectSink<'_, E> {
                 category,
             } => self.segmenter.data(&bytes, &anchors, category),
             ContentItem::Hole(len) => self.segmenter.hole(len),
+            ContentItem::Layout(layout) => {
+                self.segmenter.layout(layout);
+                Ok(())
+            }
             ContentItem::End { .. } => Ok(()),
         };
         result.map_err(|error| {

@@ -103,7 +103,8 @@ struct FilterFlags {
     /// Do something to the files for which an expression is true, in the notation of mksquashfs:
     /// `ACTION@EXPRESSION`, as in `chmod(go-w)@type(f) && !name(*.sh)`. The actions are exclude,
     /// prune, empty, uid, gid, guid, chmod, uncompressed, xattrs-include, xattrs-exclude and
-    /// xattrs-add. Can be repeated.
+    /// xattrs-add; of SquashFS also fragments, no-fragments, tailend, no-tailend and align(SIZE).
+    /// Can be repeated.
     #[arg(long, value_name = "ACTION")]
     action: Vec<String>,
 

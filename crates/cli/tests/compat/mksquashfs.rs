@@ -35,6 +35,97 @@ pub(super) fn are_current() -> bool {
     is_current
 }
 
+#[test]
+fn actions_decide_where_tails_are_and_where_files_begin() {
+    if !has("mksquashfs") || !has("unsquashfs") || !are_current() {
+        return;
+    }
+    let work = scratch();
+    let work = work.path();
+    shell(
+        work,
+        "mkdir t; seq 2000 >t/large; seq 30 >t/a; seq 31 60 >t/b",
+    );
+    for (actions, fragments) in [
+        ("", 1),
+        ("-action no-fragments@true", 0),
+        ("-action no-fragments@name(?)", 0),
+        (
+            "-action no-fragments@name(?) -action tailend@name(large)",
+            1,
+        ),
+        (
+            "-tailends -action no-fragments@name(?) -action no-tailend@true",
+            0,
+        ),
+        ("-no-fragments -action fragments@name(a)", 1),
+        (
+            "-no-fragments -action fragments@true -action no-fragments@true",
+            0,
+        ),
+    ] {
+        let options = "-b 4096 -quiet -no-progress -noappend";
+        let words: Vec<&str> = ["t", "ours"]
+            .into_iter()
+            .chain(options.split(' '))
+            .chain(actions.split_whitespace())
+            .collect();
+        call(work, "mksquashfs", &words);
+        let mut real = squashfs_tool("mksquashfs");
+        let made = real
+            .current_dir(work)
+            .arg("t")
+            .arg("real")
+            .args(&words[2..])
+            .output();
+        assert!(made.expect("mksquashfs").status.success(), "{actions}");
+        for image in ["ours", "real"] {
+            let mut asked = squashfs_tool("unsquashfs");
+            let said = asked.current_dir(work).args(["-s", image]).output();
+            let said = String::from_utf8_lossy(&said.expect("unsquashfs").stdout).into_owned();
+            let told = format!("Number of fragments {fragments}\n");
+            assert!(said.contains(&told), "{image} {actions}: {said}");
+        }
+        let same = "rm -rf out; unsquashfs -n -q -d out ours >/dev/null && diff -r t out";
+        shell(work, same);
+        call(work, "fsck.erofs", &["ours"]);
+    }
+    let aligned = [
+        "t",
+        "ours",
+        "-noappend",
+        "-quiet",
+        "-noD",
+        "-action",
+        "align(64K)@name(large)",
+    ];
+    call(work, "mksquashfs", &[&aligned[..], &["-b", "4K"]].concat());
+    let image = std::fs::read(work.join("ours")).expect("an image");
+    let start = std::fs::read(work.join("t/large")).expect("a file");
+    let at = image
+        .windows(2000)
+        .position(|window| window == &start[..2000]);
+    assert!(
+        at.is_some_and(|at| at > 0 && at % (64 << 10) == 0),
+        "{at:?}"
+    );
+    shell(
+        work,
+        "rm -rf out; unsquashfs -n -q -d out ours >/dev/null && diff -r t out",
+    );
+    // other formats have no such places
+    let refused = called(
+        work,
+        "sinter",
+        &["build", "t", "-o", "x.dwarfs", "--action", "tailend@true"],
+    );
+    assert!(
+        words_of(&refused).contains("does not apply to"),
+        "{}",
+        words_of(&refused)
+    );
+}
+
 /// Makes an image by both and compares the listings; `IMAGE` in the line is the image, which may
 /// exist already.
 fn same_listing(work: &Path, line: &str) {

@@ -43,8 +43,8 @@ fn what_is_not_done_is_refused() {
         ),
         (
             "mksquashfs",
-            &["tree", "i", "-action", "align(4K)@true"],
-            "-no-fragments",
+            &["tree", "i", "-action", "fragment(boot)@true"],
+            "-sort",
         ),
         (
             "mksquashfs",

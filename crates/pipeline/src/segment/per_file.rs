@@ -14,8 +14,8 @@
 use std::sync::Arc;
 
 use sinterfs_model::{
-    BlockId, Category, Error, Machine, MapExtent, Preceded, Repeat, Result, Segment, TailPlacement,
-    TailSharing, UnitInfo,
+    BlockId, Category, Error, FileLayout, Machine, MapExtent, Preceded, Repeat, Result, Segment,
+    TailPlacement, TailSharing, UnitInfo,
 };
 
 use crate::anchors::Anchor;
@@ -63,6 +63,8 @@ pub(crate) struct PerFile<E> {
 #[derive(Default)]
 struct OpenContent {
     first_extent: usize,
+    /// What it wants of its layout; the alignment is taken by its first segment.
+    layout: FileLayout,
     size: u64,
     /// Whether a whole unit precedes the bytes of `partial`.
     has_units: bool,
@@ -106,6 +108,11 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
             result: Segmented::default(),
             content: OpenContent::default(),
         })
+    }
+
+    /// Sets what the current content wants of its layout.
+    pub fn layout(&mut self, layout: FileLayout) {
+        self.content.layout = layout;
     }
 
     /// Adds bytes to the current content, with their anchors.
@@ -169,6 +176,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         if !rest.is_empty() {
             let shared = self
                 .tails
+                .of_file(self.content.layout)
                 .is_in_fragment(rest.len() as u64, self.content.has_units);
             if self.holes && is_zero(&rest) {
                 self.skip(rest.len() as u64);
@@ -314,6 +322,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
                 is_fragment: false,
                 ends_content: ends,
                 preceded,
+                align: self.content.layout.align.take(),
                 repeats,
             }),
             begins: Vec::new(),

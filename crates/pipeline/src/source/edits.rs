@@ -22,7 +22,8 @@ use sinterfs_model::{
     Content, Error, FileContent, NodeId, Observer, Result, Source, Tree, TreeBuilder, Xattrs,
 };
 
-use mtime_override::{MtimeOverride, Uncompressed};
+use actions::StoredApart;
+use mtime_override::{ContentStoredApart, MtimeOverride};
 use pseudo::{ExistingNode, OutsideFile, PseudoNodes};
 
 pub use actions::{Action, IdsByName};
@@ -37,8 +38,8 @@ pub struct EditedSource<'a> {
     edits: &'a Edits,
     /// `None` inside if all nodes are the source's own.
     scanned: OnceLock<Option<EditedScan>>,
-    /// The files whose content is stored uncompressed.
-    stored: OnceLock<HashSet<NodeId>>,
+    /// The files whose content is stored in a way of its own.
+    stored: OnceLock<StoredApart>,
 }
 
 impl std::fmt::Debug for EditedSource<'_> {
@@ -119,7 +120,7 @@ impl<'a> EditedSource<'a> {
         let labelled = numbered.filter(|(id, _)| labelled.contains(id));
         let mut edited = EditedTree {
             labelled: labelled.map(|(_, node)| node).collect(),
-            stored: HashSet::new(),
+            stored: StoredApart::new(),
             origins: before.iter().map(origin).collect(),
             tree: edited,
         };
@@ -147,8 +148,8 @@ struct EditedTree {
     origins: Vec<Origin>,
     /// The nodes that definitions gave a label.
     labelled: HashSet<NodeId>,
-    /// The files whose content is stored uncompressed.
-    stored: HashSet<NodeId>,
+    /// The files whose content is stored in a way of its own.
+    stored: StoredApart,
 }
 
 impl EditedTree {
@@ -166,6 +167,8 @@ impl EditedTree {
             let kept = numbered.filter(|(_, former)| nodes.contains(former));
             kept.map(|(node, _)| node).collect()
         };
+        let numbered = (0..).map(NodeId).zip(&former);
+        let stored = numbered.filter_map(|(node, former)| Some((node, *self.stored.get(former)?)));
         let origin = |former: &NodeId| {
             let origin = self.origins.get(former.index());
             origin.cloned().unwrap_or(Origin::Nothing)
@@ -173,7 +176,7 @@ impl EditedTree {
         Ok(Self {
             origins: former.iter().map(origin).collect(),
             labelled: moved(&self.labelled),
-            stored: moved(&self.stored),
+            stored: stored.collect(),
             tree: cut,
         })
     }
@@ -207,11 +210,10 @@ impl Source for EditedSource<'_> {
 
     fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
         let content = self.open_origin(tree, file)?;
-        let stored = self.stored.get();
-        Ok(if stored.is_some_and(|stored| stored.contains(&file)) {
-            Box::new(Uncompressed(content))
-        } else {
-            content
+        let stored = self.stored.get().and_then(|stored| stored.get(&file));
+        Ok(match stored {
+            Some(&how) => Box::new(ContentStoredApart { content, how }),
+            None => content,
         })
     }
 

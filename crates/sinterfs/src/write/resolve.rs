@@ -4,6 +4,7 @@
 
 use sinterfs_block::codec::Encoding;
 use sinterfs_model::{Error, Result, Setting};
+use sinterfs_pipeline::source::Action;
 use sinterfs_pipeline::{Categorizers, Scratch};
 
 use crate::write::create::{CreateOptions, SolidOptions};
@@ -96,6 +97,10 @@ pub(crate) fn given(request: &BuildRequest) -> Vec<(bool, Setting)> {
         (request.with_digest, Setting::WithDigest),
         (request.metadata_copy, Setting::MetadataCopy),
         (per_file.tails.is_some(), Setting::Tails),
+        (
+            request.actions.iter().any(Action::sets_layout),
+            Setting::ActionLayout,
+        ),
         (per_file.raw.is_some(), Setting::Uncompressed),
         (per_file.chunk_size.is_some(), Setting::ChunkSize),
         (request.blob_device.is_some(), Setting::BlobDevice),

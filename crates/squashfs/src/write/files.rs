@@ -4,7 +4,7 @@
 //! fragment.
 //! **Invariant:** a map that does not follow the writer's geometry is an error.
 
-use sinterfs_model::{ContentMap, Error, MapExtent, NodeId, Result, TailPlacement};
+use sinterfs_model::{ContentMap, Error, MapExtent, NodeId, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U32, U64};
 
@@ -32,7 +32,6 @@ const _: () = assert!(size_of::<WrittenBlock>() == 16);
 pub(super) struct ContentBlocks {
     pub(super) placed: Vec<WrittenBlock>,
     pub(super) unit: u32,
-    pub(super) tails: TailPlacement,
 }
 
 /// The location of a file's content.
@@ -50,13 +49,7 @@ pub(super) struct ContentLocation {
 
 impl ContentBlocks {
     /// Numbers the fragment blocks; returns their count.
-    pub(super) fn number_fragments(&mut self, map: &ContentMap) -> Result<u32> {
-        for list in 0..map.list_count() {
-            if let Some((block, _)) = self.tail_in_fragment(map.list(list)) {
-                let placed = self.placed.get_mut(block as usize);
-                placed.ok_or_else(|| unknown_block(block))?.fragment = 0;
-            }
-        }
+    pub(super) fn number_fragments(&mut self) -> u32 {
         let mut count = 0;
         for placed in &mut self.placed {
             if placed.fragment != NO_FRAGMENT {
@@ -64,7 +57,7 @@ impl ContentBlocks {
                 count += 1;
             }
         }
-        Ok(count)
+        count
     }
 
     /// Returns the records of the fragment table.
@@ -85,8 +78,9 @@ impl ContentBlocks {
         let &MapExtent::Data { block, offset, len } = extents.last()? else {
             return None;
         };
-        let shared = self.tails.is_in_fragment(u64::from(len), extents.len() > 1);
-        (shared && len < self.unit).then_some((block.0, offset))
+        let placed = self.placed.get(block.0 as usize)?;
+        let is_fragment = placed.fragment != NO_FRAGMENT;
+        (is_fragment && len < self.unit).then_some((block.0, offset))
     }
 
     /// Locates the content of a file; calls `word` with the word of each block in order.
@@ -174,16 +168,19 @@ mod tests {
 
     const UNIT: u32 = 4096;
 
-    fn blocks(tails: TailPlacement) -> ContentBlocks {
+    fn blocks(fragments: &[u32]) -> ContentBlocks {
         let placed = (0..6u32).map(|n| WrittenBlock {
             start: 96 + u64::from(n) * 1000,
             word: BlockWord(U32::new(1000)),
-            fragment: NO_FRAGMENT,
+            fragment: if fragments.contains(&n) {
+                0
+            } else {
+                NO_FRAGMENT
+            },
         });
         ContentBlocks {
             placed: placed.collect(),
             unit: UNIT,
-            tails,
         }
     }
 
@@ -229,8 +226,8 @@ mod tests {
             &[],
         ];
         let map = map(&lists);
-        let mut shared = blocks(TailPlacement::Shared);
-        assert_eq!(shared.number_fragments(&map).unwrap(), 2);
+        let mut shared = blocks(&[2, 3]);
+        assert_eq!(shared.number_fragments(), 2);
         let (first, words) = place(&shared, &map, 0).unwrap();
         assert_eq!(words, [1000, 0, 0, 1000]);
         let expected = ContentLocation {
@@ -242,8 +239,8 @@ mod tests {
         assert_eq!(first, expected);
         assert_eq!(place(&shared, &map, 1).unwrap().0.fragment, Some((1, 20)));
 
-        let mut small = blocks(TailPlacement::Small);
-        assert_eq!(small.number_fragments(&map).unwrap(), 1);
+        let mut small = blocks(&[3]);
+        assert_eq!(small.number_fragments(), 1);
         let (first, words) = place(&small, &map, 0).unwrap();
         assert_eq!((first.fragment, words.len()), (None, 5));
         let (third, words) = place(&small, &map, 2).unwrap();
@@ -270,7 +267,7 @@ mod tests {
             &[endless],
         ];
         let map = map(&lists);
-        let blocks = blocks(TailPlacement::Alone);
+        let blocks = blocks(&[]);
         for file in 0..lists.len() as u32 {
             assert!(place(&blocks, &map, file).is_err(), "{file}");
         }

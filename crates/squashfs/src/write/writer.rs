@@ -83,7 +83,6 @@ impl SquashfsWriter {
         let blocks = ContentBlocks {
             placed: Vec::new(),
             unit: options.block_size,
-            tails: options.tails,
         };
         let mut writer = Self {
             out,
@@ -108,6 +107,19 @@ impl SquashfsWriter {
         Ok(())
     }
 
+    /// Writes zeros up to a multiple of bytes.
+    fn pad(&mut self, align: u32) -> Result<()> {
+        let missing = self.offset.next_multiple_of(align.max(1).into()) - self.offset;
+        let zeros = [0; METADATA_SIZE];
+        let mut missing = usize::try_from(missing).unwrap_or_default();
+        while missing > 0 {
+            let part = missing.min(zeros.len());
+            self.write(zeros.split_at(part).0)?;
+            missing -= part;
+        }
+        Ok(())
+    }
+
     fn write_table(&mut self, table: &Table) -> Result<u64> {
         let list = self.offset + table.list;
         self.write(&table.bytes)?;
@@ -123,7 +135,7 @@ impl SquashfsWriter {
             raw: options.raw.has(part),
             threads: options.threads,
         };
-        let fragment_count = self.blocks.number_fragments(map)?;
+        let fragment_count = self.blocks.number_fragments();
         let numbering = Numbering::new(tree)?;
         let stored = if options.xattrs {
             Some(Xattrs::new(tree, encoder(UncompressedPart::Xattrs))?)
@@ -375,10 +387,16 @@ impl ImageWriter for SquashfsWriter {
         } else {
             0
         };
+        let unit = block.unit.as_ref();
+        if let Some(align) = unit.and_then(|unit| unit.align) {
+            self.pad(align)?;
+        }
+        let is_fragment = unit.is_some_and(|unit| unit.is_fragment);
         self.blocks.placed.push(WrittenBlock {
             start: self.offset,
             word: BlockWord(U32::new(stored | bit)),
-            fragment: NO_FRAGMENT,
+            // numbered when all are written
+            fragment: if is_fragment { 0 } else { NO_FRAGMENT },
         });
         self.raw_bytes += u64::from(block.decoded_len);
         self.block_bytes += u64::from(stored);

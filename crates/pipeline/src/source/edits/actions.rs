@@ -14,5 +14,5 @@ mod parse;
 
 pub use action::Action;
 pub(super) use action::leave_the_tree;
-pub(super) use apply::{Actions, change, empty, excludes, prune, xattrs};
+pub(super) use apply::{Actions, HowStored, StoredApart, change, empty, excludes, prune, xattrs};
 pub use parse::IdsByName;

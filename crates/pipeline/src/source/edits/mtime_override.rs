@@ -1,10 +1,12 @@
 //! The content of a file of which something else is said than the source says.
 //!
-//! Enters content; leaves the same content with another modification time, or marked as
-//! incompressible. **Invariant:** a file that changed after the scan still differs from its time in
+//! Enters content; leaves the same content with another modification time, or with another way to
+//! store it. **Invariant:** a file that changed after the scan still differs from its time in
 //! the tree.
 
-use sinterfs_model::{Category, Extent, FileContent, Result, Time};
+use sinterfs_model::{Category, Extent, FileContent, FileLayout, Result, Time};
+
+use super::actions::HowStored;
 
 /// Content that reports another modification time.
 pub(in crate::source) struct MtimeOverride {
@@ -42,29 +44,44 @@ impl FileContent for MtimeOverride {
     fn category(&self) -> Option<Category> {
         self.inner.category()
     }
+
+    fn layout(&self) -> FileLayout {
+        self.inner.layout()
+    }
 }
 
-/// Content that is stored uncompressed.
-pub(in crate::source) struct Uncompressed(pub(in crate::source) Box<dyn FileContent>);
+/// Content that is stored in a way of its own.
+pub(super) struct ContentStoredApart {
+    pub(super) content: Box<dyn FileContent>,
+    pub(super) how: HowStored,
+}
 
-impl FileContent for Uncompressed {
+impl FileContent for ContentStoredApart {
     fn len(&self) -> Result<u64> {
-        self.0.len()
+        self.content.len()
     }
 
     fn modified(&self) -> Result<Option<Time>> {
-        self.0.modified()
+        self.content.modified()
     }
 
     fn extents(&self) -> Result<Vec<Extent>> {
-        self.0.extents()
+        self.content.extents()
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        self.0.read_at(offset, buf)
+        self.content.read_at(offset, buf)
     }
 
     fn category(&self) -> Option<Category> {
-        Some(Category::Incompressible)
+        if self.how.is_uncompressed {
+            Some(Category::Incompressible)
+        } else {
+            self.content.category()
+        }
+    }
+
+    fn layout(&self) -> FileLayout {
+        self.how.layout
     }
 }

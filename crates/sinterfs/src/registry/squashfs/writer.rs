@@ -27,7 +27,8 @@ impl PipelineFormat for SquashfsBuilder {
     fn knows(&self, option: Setting) -> bool {
         matches!(
             option,
-            Setting::Tails
+            Setting::ActionLayout
+                | Setting::Tails
                 | Setting::Uncompressed
                 | Setting::Holes
                 | Setting::Xattrs

@@ -5,6 +5,7 @@
 use std::fmt;
 
 use regex::bytes::Regex;
+use sinterfs_model::FileLayout;
 
 use super::expression::Expression;
 use crate::source::edits::definition::AddedXattr;
@@ -34,6 +35,8 @@ pub(super) enum Effect {
     Uncompressed,
     /// Does what is so anyway.
     Nothing,
+    /// Decides where content is stored; what is not set stays.
+    Layout(FileLayout),
     XattrsExclude(Regex),
     XattrsInclude(Regex),
     XattrsAdd(AddedXattr),
@@ -60,6 +63,14 @@ impl Action {
     }
 }
 
+impl Action {
+    /// Returns whether it decides where content is stored, which formats that cut content file by
+    /// file alone can do.
+    pub fn sets_layout(&self) -> bool {
+        matches!(self.effect, Effect::Layout(_))
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -68,6 +79,12 @@ impl fmt::Display for Action {
 
 /// Returns whether no action changes names or attributes.
 pub(in super::super) fn leave_the_tree(actions: &[Action]) -> bool {
-    let leaves = |action: &Action| matches!(action.effect, Effect::Uncompressed | Effect::Nothing);
+    let leaves = |action: &Action| {
+        let effect = &action.effect;
+        matches!(
+            effect,
+            Effect::Uncompressed | Effect::Nothing | Effect::Layout(_)
+        )
+    };
     actions.iter().all(leaves)
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::num::NonZeroU64;
 
-use sinterfs_model::{Content, FileType, NodeId, Result, Tree, Xattrs};
+use sinterfs_model::{Content, FileLayout, FileType, NodeId, Result, Tree, Xattrs};
 
 use super::action::{Action, Effect, Reason};
 use super::expression::NamedFile;
@@ -65,9 +65,19 @@ fn each_name(tree: &Tree, visit: &mut dyn FnMut(NodeId, &[u8])) {
     }
 }
 
-/// Changes owners and permissions; returns the files whose content is stored uncompressed.
-pub(in super::super) fn change(actions: Actions<'_>, tree: &mut Tree) -> HashSet<NodeId> {
-    let mut uncompressed = HashSet::new();
+/// How content is stored, where that is not as for all files.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in super::super) struct HowStored {
+    pub(in super::super) is_uncompressed: bool,
+    pub(in super::super) layout: FileLayout,
+}
+
+/// Files by how their content is stored.
+pub(in super::super) type StoredApart = HashMap<NodeId, HowStored>;
+
+/// Changes owners and permissions; returns the files whose content is stored in a way of its own.
+pub(in super::super) fn change(actions: Actions<'_>, tree: &mut Tree) -> StoredApart {
+    let mut apart = StoredApart::new();
     let of_phase = actions.of_phase(|effect| {
         matches!(
             effect,
@@ -76,10 +86,11 @@ pub(in super::super) fn change(actions: Actions<'_>, tree: &mut Tree) -> HashSet
                 | Effect::Both(..)
                 | Effect::Chmod(_)
                 | Effect::Uncompressed
+                | Effect::Layout(_)
         )
     });
     if of_phase.is_empty() {
-        return uncompressed;
+        return apart;
     }
     let mut names = Vec::new();
     each_name(tree, &mut |node, path| names.push((node, path.to_vec())));
@@ -100,13 +111,19 @@ pub(in super::super) fn change(actions: Actions<'_>, tree: &mut Tree) -> HashSet
                     entry.meta.mode = chmod.apply(entry.meta.mode, kind == FileType::Directory);
                 }
                 Effect::Uncompressed => {
-                    uncompressed.insert(node);
+                    apart.entry(node).or_default().is_uncompressed = true;
+                }
+                Effect::Layout(wanted) => {
+                    let layout = &mut apart.entry(node).or_default().layout;
+                    layout.fragments = wanted.fragments.or(layout.fragments);
+                    layout.large_tails = wanted.large_tails.or(layout.large_tails);
+                    layout.align = wanted.align.or(layout.align);
                 }
                 _ => {}
             }
         }
     }
-    uncompressed
+    apart
 }
 
 /// Returns the paths that are taken off the tree that was made: what a directory holds before the

@@ -5,7 +5,7 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 use regex::bytes::{Regex, RegexBuilder};
-use sinterfs_model::{Error, FileType, Result};
+use sinterfs_model::{Error, FileLayout, FileType, Result};
 
 use super::action::{Action, Effect, Reason};
 use super::expression::{Bits, Expression, Junction, Measure, NumberRange};
@@ -14,6 +14,9 @@ use crate::transform::Chmod;
 
 /// How deep expressions may be nested.
 const DEEPEST: usize = 100;
+
+/// The largest multiple of bytes at which content begins.
+const MOST_ALIGNED: u32 = 1 << 30;
 
 /// Finds the numbers of users and groups; names in actions may be either.
 pub struct IdsByName<'a> {
@@ -133,14 +136,25 @@ impl<'a> ActionParser<'a, '_> {
             ("xattrs-exclude", [text]) => regex(text).map(Effect::XattrsExclude),
             ("xattrs-include", [text]) => regex(text).map(Effect::XattrsInclude),
             ("xattrs-add", [text]) => AddedXattr::parse(text.as_bytes()).map(Effect::XattrsAdd),
-            ("fragment" | "fragments" | "no-fragments", _) => {
-                instead("-no-fragments is for all files, and -sort puts files together")
+            ("fragments" | "no-fragments", []) => Ok(Effect::Layout(FileLayout {
+                fragments: Some(name == "fragments"),
+                ..FileLayout::default()
+            })),
+            ("tailend" | "no-tailend", []) => Ok(Effect::Layout(FileLayout {
+                large_tails: Some(name == "tailend"),
+                ..FileLayout::default()
+            })),
+            ("align", [bytes]) => Ok(Effect::Layout(FileLayout {
+                align: Some(alignment(bytes)?),
+                ..FileLayout::default()
+            })),
+            ("fragment", [_]) => {
+                instead("tails are put together in the order of files, which -sort sets")
             }
-            ("tailend" | "no-tailend", _) => instead("-tailends is for all files"),
-            ("align", _) => instead("-no-fragments begins each file with a block of its own"),
             (
                 "exclude" | "prune" | "empty" | "uid" | "gid" | "guid" | "chmod" | "uncompressed"
-                | "compressed" | "xattrs-exclude" | "xattrs-include" | "xattrs-add",
+                | "compressed" | "fragment" | "fragments" | "no-fragments" | "tailend"
+                | "no-tailend" | "align" | "xattrs-exclude" | "xattrs-include" | "xattrs-add",
                 _,
             ) => Err(Error::invalid(format!(
                 "{name} has another number of arguments"
@@ -429,6 +443,13 @@ fn range(text: &str) -> Result<NumberRange> {
     Ok(NumberRange { least, most })
 }
 
+/// Parses the multiple of bytes at which content begins.
+fn alignment(text: &str) -> Result<u32> {
+    let bytes = u32::try_from(number(text)?).ok();
+    let bytes = bytes.filter(|bytes| bytes.is_power_of_two() && *bytes <= MOST_ALIGNED);
+    bytes.ok_or_else(|| Error::invalid("align takes a power of two, up to 1G"))
+}
+
 fn number(text: &str) -> Result<u64> {
     let wrong = || Error::invalid(format!("`{text}` is no number"));
     let (digits, shift) = match text.char_indices().next_back() {
@@ -472,6 +493,8 @@ mod tests {
             "uid(5)@readlink(\"depth(1) && filesize(<20K)\")",
             "exclude@name(file\\ name\\ with\\ \\&&)",
             "xattrs-add(user.a=0x41)@true",
+            "align(4K)@true",
+            "no-tailend@true",
             "uncompressed@path_regex(\"^/usr/.*\\.c$\")",
         ] {
             assert!(parsed(text).is_ok(), "{text}: {:?}", parsed(text).err());
@@ -484,7 +507,10 @@ mod tests {
             ("exclude@(true", "expected )"),
             ("exclude@name(a", "not closed"),
             ("exclude@true true", "expected &&"),
-            ("align(4K)@true", "-no-fragments"),
+            ("align(3)@true", "power of two"),
+            ("align(2G)@true", "power of two"),
+            ("tailend(1)@true", "number of arguments"),
+            ("fragment(boot)@true", "-sort"),
             ("exclude@file(ASCII)", "filesize"),
             ("exclude@name(+(a|b))", "extended"),
             ("exclude@size(x)", "no number"),
