@@ -1,4 +1,5 @@
-//! Reads and writes that fail at the n-th call, for every n, below every reader and writer.
+//! Reads and writes that fail at the n-th call, for every n, below every reader and writer; and how
+//! often chunks are decoded.
 //!
 //! Each fault happens once. **Invariant** that is asserted: where a write fails there is an error;
 //! where a read fails, an error, a count of failures or the right result (an index that cannot be
@@ -8,6 +9,7 @@
 
 mod faulty_reads;
 mod faulty_writes;
+mod solid_chunks;
 
 use std::fs;
 use std::io::{self, Write};

@@ -46,6 +46,15 @@ pub(crate) struct BlobTable {
 const ENTRY_MEMORY: u64 = 192;
 
 impl BlobTable {
+    /// Returns the length of the longest chunk of any resource, decoded; 0 if there are none.
+    pub(crate) fn largest_chunk(&self) -> u64 {
+        let chunk = |resource: &Resource| {
+            let encoding = resource.encoding()?;
+            Some(resource.len.min(encoding.chunk_size.into()))
+        };
+        self.resources.iter().filter_map(chunk).max().unwrap_or(0)
+    }
+
     /// Makes a table without blobs.
     pub(super) fn new(limits: &Limits) -> Self {
         Self {

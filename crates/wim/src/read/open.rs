@@ -132,8 +132,12 @@ impl Wim {
         }
         table.check_places(&parts)?;
         let cache = options.cache.clone().unwrap_or_else(|| {
-            let typical = u64::from(first.chunk_size).max(1 << 15);
-            Arc::new(BlockCache::new(options.cache_bytes, typical))
+            // it holds two of the largest chunks, those of solid resources, which are longer than
+            // what the header says: each read would decode anew what is not kept
+            let largest = table.largest_chunk();
+            let least = largest.min(options.limits.block).saturating_mul(2);
+            let bytes = options.cache_bytes.max(least);
+            Arc::new(BlockCache::new(bytes, largest.max(1 << 15)))
         });
         let contents = Contents {
             checks: DigestChecks::new(table.blobs.len()),
