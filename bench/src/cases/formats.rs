@@ -52,7 +52,7 @@ const fn ours(name: &'static str, build: &'static str, beside: Option<usize>) ->
     }
 }
 
-const WAYS: [FormatWay; 16] = [
+const WAYS: [FormatWay; 17] = [
     ours(
         "DwarFS",
         "sinter build -q --force -f dwarfs {dir} -o {image}",
@@ -76,27 +76,32 @@ const WAYS: [FormatWay; 16] = [
     ours(
         "CRAMFS",
         "sinter build -q --force -f cramfs {dir} -o {image}",
-        Some(10),
+        Some(11),
+    ),
+    ours(
+        "ISO 9660",
+        "sinter build -q --force -f iso {dir} -o {image}",
+        None,
     ),
     ours(
         "ISO 9660, zisofs",
-        "sinter build -q --force -f iso {dir} -o {image}",
-        Some(11),
+        "sinter build -q --force -f iso -l9 {dir} -o {image}",
+        Some(12),
     ),
     ours(
         "WIM, LZX",
         "sinter build -q --force -f wim {dir} -o {image}",
-        Some(12),
+        Some(13),
     ),
     ours(
         "WIM, solid LZMS",
         "sinter build -q --force -f wim -l9 {dir} -o {image}",
-        Some(13),
+        Some(14),
     ),
     ours(
         "cloop 2 of an ISO 9660",
         "sinter cloop --force {device} -o {image}",
-        Some(14),
+        Some(15),
     ),
     ours(
         "cloop 4 (xz) of an ISO 9660",
