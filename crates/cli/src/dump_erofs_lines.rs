@@ -306,7 +306,7 @@ impl FileCounts {
         let dot = name.iter().rposition(|&byte| byte == b'.');
         let end = dot.and_then(|dot| name.get(dot..));
         let is_begun = |one: &&str| end.is_some_and(|end| one.as_bytes().starts_with(end));
-        let known = EXTENSIONS.iter().position(|one| is_begun(&one));
+        let known = EXTENSIONS.iter().position(is_begun);
         let index = known.unwrap_or(EXTENSIONS.len());
         self.extensions
             .get_mut(index)

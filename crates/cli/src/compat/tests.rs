@@ -94,8 +94,8 @@ fn hints_are_those_of_the_option() {
             "-mem-default is not supported: `sinter build --help` shows the default of --memory",
         ),
         (
-            "unsquashfs -pf",
-            "-pf is not supported: `sinter convert` writes another image without unpacking",
+            "mksquashfs -stream",
+            "-stream is not supported: `sinter build -f squashfs -o -` writes to standard output",
         ),
         (
             "mkfs.erofs --MZ",
