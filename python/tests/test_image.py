@@ -47,7 +47,11 @@ def test_paths_and_metadata_are_those_of_the_source(image, tree):
 
 def test_times_are_exact_where_the_image_has_them(images):
     with sinterfs.Image.open(images["dwarfs"]) as image:
-        assert image.stat("hello.txt").st_mtime_ns == 1_600_000_000_123_456_789
+        found = image.stat("hello.txt")
+        assert found.st_mtime_ns == 1_600_000_000_123_456_789
+        assert found.st_mtime == found.st_mtime_ns / 1_000_000_000
+        assert found[stat.ST_MTIME] == 1_600_000_000
+        assert (found.st_blksize, found.st_rdev) == (4096, 0)
 
 
 def test_listings_and_walks_are_those_of_os(image, tree):
