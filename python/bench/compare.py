@@ -7,7 +7,8 @@ it. Steps: open; list all files; read 500 files of each size (up to 4 KiB, up to
 and 500 of any, in random order; read the latter with four processes, each of which opens the image.
 What a reader returns is compared with the directory. Readers that are not installed
 (PySquashfsImage, squashfsspec, ratarmountcore) are left out by name; with ``SINTER`` (the program),
-its FUSE mounts are read, too. CHOICES of the environment picks readers by parts of their names.
+its FUSE mounts are read, too. CHOICES of the environment picks readers by parts of their names;
+one that takes more than LIMIT seconds (300) is left out.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import json
 import multiprocessing
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -112,7 +114,7 @@ def _ratarmount() -> Reader:
         todo = ["/"]
         while todo:
             top = todo.pop()
-            for name, info in source.list(top).items():
+            for name, info in (source.list(top) or {}).items():
                 path = f"{top.rstrip('/')}/{name}"
                 if info.mode & 0o170000 == 0o040000:
                     todo.append(path)
@@ -123,7 +125,7 @@ def _ratarmount() -> Reader:
         with source.open(source.lookup("/" + path)) as file:
             return file.read()
 
-    return Reader(lambda path: open_mount_source(path, writeIndex=False), files, read)
+    return Reader(lambda path: open_mount_source(path, indexFilePath=":memory:"), files, read)
 
 
 def _zip() -> Reader:
@@ -273,6 +275,22 @@ def mounted(made: dict[str, str], work: str) -> dict[str, str]:
     return points
 
 
+def limited(command: list[str]) -> str:
+    """Run a reader for a limited time, with its workers; return the last line that it prints."""
+    limit = float(os.environ.get("LIMIT", "300"))
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as running:
+        try:
+            out, errors = running.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+            raise
+    if running.returncode:
+        raise OSError(errors.strip().splitlines()[-1])
+    return out.splitlines()[-1]
+
+
 def main() -> None:
     """Measure everything in turn."""
     directory, work, runs = sys.argv[1], sys.argv[2], int((sys.argv[3:] or ["3"])[0])
@@ -282,19 +300,24 @@ def main() -> None:
     wanted, digests = choose(directory, work)
     choices = os.environ.get("CHOICES", "").split(",")
     names = [name for name in READERS if any(choice in name for choice in choices)]
+    left_out = set()
     for name in names * runs:
+        if name in left_out:
+            continue
         points = mounted(made, work) if READERS[name][1].endswith("mount") else {}
         path = (made | points).get(READERS[name][1])
         if path is None:
             continue
         command = [sys.executable, __file__, "--measure", name, path, wanted]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        for point in points.values():
-            subprocess.run([os.environ["SINTER"], "umount", point], check=True)
-        if done.returncode:
-            print(f"left out: {name}: {done.stderr.strip().splitlines()[-1]}")
+        try:
+            told = json.loads(limited(command))
+        except (subprocess.SubprocessError, OSError) as why:
+            print(f"left out: {name}: {why}")
+            left_out.add(name)
             continue
-        told = json.loads(done.stdout)
+        finally:
+            for point in points.values():
+                subprocess.run([os.environ["SINTER"], "umount", point], check=True)
         assert told["digests"] == digests, f"{name} read something else"
         seconds = told["seconds"]
         known = best.setdefault(name, seconds)
