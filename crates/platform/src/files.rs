@@ -41,7 +41,8 @@ pub trait FileAt {
     fn write_all_at(&self, buf: &[u8], offset: u64) -> io::Result<()>;
 }
 
-/// Lets a file be opened without waiting for the writer of a fifo.
+/// Lets a file be opened without waiting for the writer of a fifo. Directories are opened, too, on
+/// any system.
 pub fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
     system::without_waiting(options)
 }

@@ -57,7 +57,8 @@ impl FileAt for File {
 }
 
 pub(super) fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
-    options
+    // without it, opening a directory fails as what may not be read does
+    options.custom_flags(FILE_FLAG_BACKUP_SEMANTICS)
 }
 
 pub(super) fn without_following(options: &mut OpenOptions) -> &mut OpenOptions {
