@@ -103,17 +103,7 @@ fn vectors() -> Vec<(String, Vec<u8>)> {
     files.sort();
     let unpacked = files.iter().map(|path| {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        let bytes = if name.ends_with(".gz") {
-            Command::new("gzip")
-                .arg("-dc")
-                .arg(path)
-                .output()
-                .unwrap()
-                .stdout
-        } else {
-            read_file(path)
-        };
-        (name, bytes)
+        (name, read_file(path))
     });
     unpacked.collect()
 }
