@@ -119,9 +119,9 @@ const WAYS: [FormatWay; 17] = [
     FormatWay {
         name: "ISO 9660, zisofs, xorriso",
         tool: "xorriso",
-        build: "xorriso -report_about SORRY -outdev {image} -zisofs level=9:block_size=128k \
+        build: "xorriso -report_about SORRY -outdev stdio:{image} -zisofs level=9:block_size=128k \
                 -joliet on -map {dir} / -find / -type f -exec set_filter --zisofs -- -commit",
-        extract: "xorriso -report_about SORRY -osirrox on -indev {image} -extract / {out}",
+        extract: "xorriso -report_about SORRY -osirrox on -indev stdio:{image} -extract / {out}",
         mount: "",
         beside: None,
     },
