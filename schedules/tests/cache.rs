@@ -199,6 +199,22 @@ fn a_heavy_block_is_finished_and_counted_as_finished() {
 /// An image of four blocks that counts how often each is opened.
 struct Four([AtomicUsize; 4]);
 
+impl Four {
+    /// Makes an image whose blocks a cache decodes ahead.
+    fn decoded_ahead(cache: &BlockCache) -> Arc<Self> {
+        let image = Arc::new(Self(std::array::from_fn(|_| AtomicUsize::new(0))));
+        let ahead: Arc<dyn NextBlocks> = image.clone();
+        cache.decode_ahead(Some(Arc::downgrade(&ahead)));
+        image
+    }
+
+    /// Returns how often each block was opened.
+    fn opens(&self) -> Vec<usize> {
+        let opens = self.0.iter().map(|opens| opens.load(Ordering::SeqCst));
+        opens.collect()
+    }
+}
+
 impl NextBlocks for Four {
     fn next(&self, key: u128) -> Option<u128> {
         Some((key + 1) % 4)
@@ -217,9 +233,7 @@ impl NextBlocks for Four {
 /// Two threads read four blocks while others decode ahead of them.
 fn read_ahead(capacity: usize) -> Vec<usize> {
     let cache = BlockCache::new(capacity as u64, LEN as u64);
-    let image = Arc::new(Four(std::array::from_fn(|_| AtomicUsize::new(0))));
-    let ahead: Arc<dyn NextBlocks> = image.clone();
-    cache.decode_ahead(Some(Arc::downgrade(&ahead)));
+    let image = Four::decoded_ahead(&cache);
     thread::scope(|scope| {
         for first in [0, 2] {
             let (cache, image) = (&cache, &image);
@@ -233,11 +247,7 @@ fn read_ahead(capacity: usize) -> Vec<usize> {
         }
     });
     assert!(cache.stats().bytes <= capacity as u64);
-    image
-        .0
-        .iter()
-        .map(|opens| opens.load(Ordering::SeqCst))
-        .collect()
+    image.opens()
 }
 
 #[test]
@@ -254,9 +264,7 @@ fn decoding_ahead_with_little_room_gives_the_bytes() {
 fn read_in_turn(capacity: usize) -> Vec<usize> {
     const UNIT: u64 = 256 << 10;
     let cache = BlockCache::new(capacity as u64, LEN as u64);
-    let image = Arc::new(Four(std::array::from_fn(|_| AtomicUsize::new(0))));
-    let ahead: Arc<dyn NextBlocks> = image.clone();
-    cache.decode_ahead(Some(Arc::downgrade(&ahead)));
+    let image = Four::decoded_ahead(&cache);
     thread::scope(|scope| {
         for first in [0, 2] {
             let (cache, image) = (&cache, &image);
@@ -283,11 +291,7 @@ fn read_in_turn(capacity: usize) -> Vec<usize> {
     });
     // what is prepared is not evicted, and may be all that is
     wait_for(|| cache.stats().bytes <= capacity as u64);
-    image
-        .0
-        .iter()
-        .map(|opens| opens.load(Ordering::SeqCst))
-        .collect()
+    image.opens()
 }
 
 #[test]
