@@ -25,7 +25,7 @@ pub use crate::write::recompress::recompress;
 pub use crate::write::recompress_request::{RecompressParts, RecompressReport, RecompressRequest};
 pub use crate::write::report::{BuildReport, ObjectsReport, PipelineReport};
 pub use crate::write::request::{
-    BuildRequest, ComposefsOptions, Destination, PerFileOptions, VolumeOptions,
+    BuildRequest, ComposefsOptions, Destination, OutputFile, PerFileOptions, VolumeOptions,
 };
 
 pub use sinterfs_model::{Loss, Summary, TailPlacement};
