@@ -296,6 +296,12 @@ fn converted_in_registry(url: &str, into: &str, format: &str, merged: &Path) {
     let recompress = ["recompress", "-q", "--cache", "none", into, "-o", &again];
     let anew = ["--rebuild"].iter().filter(|_| format == "erofs");
     run(recompress.iter().chain(anew));
+    // what cannot be pushed is not built first
+    let (untagged, _) = into.rsplit_once(':').unwrap();
+    let tree = merged.to_str().unwrap();
+    let scratch = ["--force", "--scratch", "/nonexistent"];
+    let refused = try_run([&["build", tree, "-o", untagged], &scratch[..]].concat());
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     let archive = ["extract", "--tar", "--cache", "none", into, "-o", &again];
     let refused = try_run(archive);
     assert_eq!(refused.status.code(), Some(4), "{refused:?}");

@@ -55,5 +55,5 @@ pub use in_registry::{ContainerImage, ImageBlob, container_image, signatures};
 pub use object_upload::Upload;
 pub use options::{FillOptions, RemoteOptions};
 pub use recorded_reads::{ReadRecorder, RecordedReads};
-pub use registry::{AttachedSignature, PushedImage, push};
+pub use registry::{AttachedSignature, PushedImage, push, require_tag};
 pub use remote::Remote;

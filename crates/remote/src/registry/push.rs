@@ -48,18 +48,27 @@ impl std::fmt::Debug for PushedImage {
     }
 }
 
+/// Fails with `Invalid` if nothing can be pushed to an address: it needs a tag, and no digest.
+pub fn require_tag(to: &Address) -> Result<()> {
+    tagged(to).map(drop)
+}
+
+fn tagged(to: &Address) -> Result<Reference> {
+    let reference = Reference::parse(to)?;
+    if reference.tag.is_none() || reference.digest.is_some() {
+        let what = "an image is pushed to a tag, as in oci://host/name:tag";
+        return Err(Error::invalid(what));
+    }
+    Ok(reference)
+}
+
 /// Pushes an image; returns its name with the digest of the manifest in place of the tag.
 ///
 /// # Errors
 /// `Invalid` for a reference without a tag; `Io` if the registry refuses or cannot be reached;
 /// those of reading the image.
 pub fn push(image: &PushedImage, to: &Address, options: &RemoteOptions) -> Result<String> {
-    let reference = Reference::parse(to)?;
-    if reference.tag.is_none() || reference.digest.is_some() {
-        return Err(Error::invalid(
-            "an image is pushed to a tag, as in oci://host/name:tag",
-        ));
-    }
+    let reference = tagged(to)?;
     let session = Arc::new(Session::new(reference, Access::Push, options)?);
     let hashed = sha256_of(SequentialReader::new(Arc::clone(&image.content)));
     let (hash, len) = hashed.map_err(|error| Error::io("cannot read the image", error))?;

@@ -21,8 +21,8 @@ use crate::write::request::{Destination, OutputFile};
 /// Writes an image by `make`; one for a registry is pushed then.
 ///
 /// # Errors
-/// `Invalid` if the tag exists and is not to be replaced, before anything is made; those of `make`
-/// and of pushing.
+/// `Invalid` if there is no tag, or if it exists and is not to be replaced, before anything is
+/// made; those of `make` and of pushing.
 pub(crate) fn make_for<T>(
     destination: &Destination,
     scratch: &Scratch,
@@ -34,6 +34,7 @@ pub(crate) fn make_for<T>(
         _ => return make(destination),
     };
     let located = |error: Error| error.path(shown(url));
+    sinterfs_remote::require_tag(&Address::parse(url).map_err(located)?).map_err(located)?;
     if !replace {
         require_free(url, options).map_err(located)?;
     }
