@@ -6,7 +6,8 @@
 //! seed is printed and can be given again with SINTER_FUZZ_SEED. In three of four cases checksums
 //! of metadata are made right again, so that what lies behind them is reached.
 //!
-//! The fuzz targets of `fuzz/` run here, too: with their seeds, and with changed ones.
+//! The fuzz targets of `fuzz/` run here, too: with their seeds, and with changed ones. And damaged
+//! SquashFS and EROFS images are read as others read them.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 #![allow(clippy::print_stdout, reason = "the seed, for whoever repeats a run")]
@@ -18,6 +19,8 @@ mod digest;
 mod harness;
 #[path = "../../../fuzz/bodies/image.rs"]
 mod image;
+#[path = "harness/judge.rs"]
+mod judge;
 #[path = "../../../fuzz/bodies/metadata.rs"]
 mod metadata;
 #[path = "../../../fuzz/bodies/options.rs"]
@@ -30,6 +33,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use harness::{read_everything, reseal};
+use judge::{Compared, Judge};
 use sinterfs::Quiet;
 use sinterfs::build::{BuildRequest, Destination, build};
 use sinterfs_testkit::Random;
@@ -154,6 +158,58 @@ fn changed_seeds_of_every_target_pass() {
         .unwrap();
     println!("at most {} MiB of memory", peak >> 10);
     assert!(peak < 512 << 10, "{} MiB of memory", peak >> 10);
+}
+
+/// Reads damaged SquashFS images beside unsquashfs: the same in each run, those of another
+/// SINTER_FUZZ_SEED are others. With SINTER_FUZZ_JUDGED=COUNT, so many, and EROFS images beside the
+/// kernel, which may not survive all of them.
+#[test]
+fn damaged_images_are_read_as_others_read_them() {
+    let setting = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let count: Option<u64> = setting("SINTER_FUZZ_JUDGED");
+    let is_wanted = |judge: &Judge| count.is_some() || *judge == Judge::Unsquashfs;
+    let images: Vec<Vec<u8>> = images()
+        .into_iter()
+        .filter(|image| Judge::of(image).is_some_and(|judge| is_wanted(&judge)))
+        .collect();
+    for judge in [Judge::Unsquashfs, Judge::KernelErofs] {
+        let mut of_judge = images
+            .iter()
+            .filter(|image| Judge::of(image) == Some(judge));
+        if is_wanted(&judge) && !of_judge.any(|image| judge.is_there(image)) {
+            sinterfs_testkit::skip(&format!(
+                "{judge:?} does not show images, or not without root"
+            ));
+            return;
+        }
+    }
+    let mut random = Random(setting("SINTER_FUZZ_SEED").unwrap_or(1));
+    let mut compared = [Compared::default(), Compared::default()];
+    let count = count.unwrap_or(150);
+    for _ in 0..count {
+        let image = damaged(&images, &mut random);
+        if let Some(judge) = Judge::of(&image).filter(is_wanted) {
+            judge.compare(&image, &mut compared[judge as usize]);
+        }
+    }
+    println!("of {count} damaged images read by both: {compared:?}");
+    let both = compared.iter().map(|of_judge| of_judge.images).sum::<u64>();
+    assert!(both > count / 20, "too few to mean anything");
+}
+
+/// Returns an image with damage in its metadata before it was encoded, or anywhere.
+fn damaged(images: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
+    if random.below(2) == 0 {
+        let changes = 1 + random.below(4);
+        let mut input: Vec<u8> = (0..=changes * 8).map(|_| random.number() as u8).collect();
+        // 0 is an image of DwarFS
+        input[0] = 1 + random.below(3) as u8;
+        return metadata::mutant(&input).unwrap();
+    }
+    let mut image = images[random.below(images.len())].clone();
+    mutate(&mut image, random);
+    reseal(&mut image);
+    image
 }
 
 /// Changes an input in one place, or takes a piece of another seed into it.
