@@ -211,6 +211,27 @@ fn cut_images_are_errors_or_content() {
 }
 
 #[test]
+fn targets_with_a_nul_are_refused() {
+    let Some(vectors) = all() else { return };
+    let (mut image, ino, at) = vectors
+        .iter()
+        .find_map(|vector| {
+            let sound = support::open(vector.image.clone(), &vector.devices).unwrap();
+            let target = |ino: &Ino| sound.read_link(*ino).ok().filter(|path| path.len() > 12);
+            let inodes = inodes(&sound);
+            let (ino, target) = inodes.iter().find_map(|ino| Some((*ino, target(ino)?)))?;
+            let mut places = vector.image.windows(target.len());
+            let at = places.position(|bytes| bytes == target)?;
+            Some((vector.image.clone(), ino, at))
+        })
+        .unwrap();
+    image[at + 4] = 0;
+    sign(&mut image);
+    let error = support::open(image, &[]).unwrap().read_link(ino);
+    assert_eq!(error.unwrap_err().kind(), Kind::Corrupt);
+}
+
+#[test]
 fn unknown_features_are_refused_by_name() {
     let Some(vectors) = all() else { return };
     let mut image = vectors[0].image.clone();

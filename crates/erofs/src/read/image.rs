@@ -355,6 +355,10 @@ impl Image for Erofs {
         }
         let mut target = vec![0; usize::try_from(node.size).unwrap_or(0)];
         self.read_exactly(&node, 0, &mut target)?;
+        if target.contains(&0) {
+            let error = Error::corrupt("a symlink with a NUL in its target");
+            return Err(node.locate(error));
+        }
         Ok(target)
     }
 
