@@ -280,7 +280,7 @@ fn images() -> Vec<Vec<u8>> {
     let others = others.map(|(format, codec, block)| {
         made(&BuildRequest {
             format: Some(format.to_owned()),
-            compression: (codec != "gzip").then(|| codec.to_owned()),
+            compression: (format != "cramfs").then(|| codec.to_owned()),
             metadata_compression: None,
             time_resolution: None,
             block_size: Some(block),
