@@ -177,7 +177,10 @@ impl Pair<'_> {
     fn directory(&mut self, ino: Ino, path: &Path) -> Result<(), String> {
         let mut names: BTreeSet<Vec<u8>> = BTreeSet::new();
         let listed = self.image.read_dir(ino, Cursor::START, &mut |entry| {
-            names.insert(entry.name.to_vec());
+            // the C library leaves out entries with this number
+            if entry.ino != Ino(0) {
+                names.insert(entry.name.to_vec());
+            }
             ControlFlow::Continue(())
         });
         let theirs = fs::read_dir(path).and_then(|entries| {
