@@ -155,8 +155,8 @@ fn write_padded(dir: &Path, bytes: &[u8]) -> PathBuf {
 struct Pair<'a> {
     judge: Judge,
     image: &'a dyn Image,
-    /// Our inodes by the numbers that the other side tells. Several inodes of SquashFS that have one
-    /// number are one file to unsquashfs, the first of them.
+    /// Our inodes by the numbers that the other side tells. Several inodes of SquashFS that have
+    /// one number are one file to unsquashfs, the first of them.
     numbers: HashMap<u64, Ino>,
     /// How many entries are still to be compared.
     budget: u32,
