@@ -16,6 +16,7 @@ mod image;
 mod image_core;
 mod info;
 mod inode;
+mod known_directories;
 mod legacy;
 mod locate;
 pub(crate) mod metadata;

@@ -57,7 +57,9 @@ pub(crate) struct Entries<'a> {
     group: EntryGroup,
     group_at: u32,
     number: u16,
-    name: [u8; NAME_MAX],
+    /// The last name and room for the next one, in turn.
+    names: [[u8; NAME_MAX]; 2],
+    is_second: bool,
     name_len: usize,
 }
 
@@ -82,7 +84,8 @@ impl<'a> Entries<'a> {
             },
             group_at: from.at,
             number: 0,
-            name: [0; NAME_MAX],
+            names: [[0; NAME_MAX]; 2],
+            is_second: false,
             name_len: 0,
         })
     }
@@ -94,7 +97,9 @@ impl<'a> Entries<'a> {
 
     /// Returns the name of the last entry.
     pub(crate) fn name(&self) -> &[u8] {
-        self.name.get(..self.name_len).unwrap_or_default()
+        let [first, second] = &self.names;
+        let last = if self.is_second { second } else { first };
+        last.get(..self.name_len).unwrap_or_default()
     }
 
     /// Reads the next entry; `None` at the end.
@@ -152,8 +157,13 @@ impl<'a> Entries<'a> {
     }
 
     fn read_name(&mut self, reader: &mut MetadataReader<'_>, len: u16) -> Result<()> {
-        let mut name = [0; NAME_MAX];
-        let target = name.get_mut(..usize::from(len));
+        let [first, second] = &mut self.names;
+        let (last, next) = if self.is_second {
+            (second, first)
+        } else {
+            (first, second)
+        };
+        let target = next.get_mut(..usize::from(len));
         let target =
             target.ok_or_else(|| Error::corrupt(format!("a name of {len} bytes is too long")))?;
         reader.fill(target)?;
@@ -162,12 +172,13 @@ impl<'a> Entries<'a> {
             let text = String::from_utf8_lossy(target).into_owned();
             return Err(Error::corrupt(format!("{text:?} is not a valid file name")));
         }
-        if self.name_len > 0 && self.name() >= &*target {
+        let last = last.get(..self.name_len).unwrap_or_default();
+        if self.name_len > 0 && last >= &*target {
             return Err(Error::corrupt(
                 "the names of a directory are not sorted or not unique",
             ));
         }
-        self.name = name;
+        self.is_second = !self.is_second;
         self.name_len = usize::from(len);
         Ok(())
     }

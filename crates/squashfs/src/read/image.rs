@@ -154,8 +154,17 @@ impl Image for Squashfs {
     }
 
     fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
+        if let Some(found) = self.known.get(dir, name) {
+            return Ok(Some(found));
+        }
         let listing = self.listing(dir)?;
-        Ok(self.find(dir, &listing, name)?.map(|found| found.ino))
+        let Some(found) = self.find(dir, &listing, name)? else {
+            return Ok(None);
+        };
+        if found.kind == FileType::Directory {
+            self.known.add(dir, name, found.ino);
+        }
+        Ok(Some(found.ino))
     }
 
     fn parent(&self, dir: Ino) -> Result<Ino> {

@@ -3,7 +3,7 @@
 //! In: a source of bytes. Out: `Squashfs`. Everything else is read on demand and checked each time.
 //!
 //! **Invariant:** memory does not grow with the number of inodes that are used: besides the cache
-//! of blocks there are caches of fixed size of metadata blocks, directory indexes and checkpoints.
+//! of blocks there are caches of fixed size of metadata blocks, directories and checkpoints.
 
 use std::sync::{Arc, OnceLock};
 
@@ -20,6 +20,7 @@ use super::checkpoints::Checkpoints;
 use super::directory_index::EntryIndex;
 use super::fields::split;
 use super::image_core::ImageCore;
+use super::known_directories::KnownDirectories;
 use super::locate::locate;
 use super::metadata::{Metadata, Table};
 use super::parents::Parents;
@@ -72,9 +73,9 @@ const PARSED_MAX: u64 = 8 << 20;
 /// An opened SquashFS image. Many threads may read it at once.
 ///
 /// Memory: the cache of blocks, up to 64 MiB of decoded metadata blocks, 8 MiB each of directory
-/// indexes and checkpoints, 8 bytes per 8 KiB of the tables of fragments, attributes and exports,
-/// the owners, and, after the first lookup of a parent without an export table, 16 bytes per
-/// directory.
+/// indexes and checkpoints, 2 MiB of names of directories, 8 bytes per 8 KiB of the tables of
+/// fragments, attributes and exports, the owners, and, after the first lookup of a parent without
+/// an export table, 16 bytes per directory.
 pub struct Squashfs {
     pub(crate) superblock: Superblock,
     pub(crate) metadata: Metadata,
@@ -87,6 +88,7 @@ pub struct Squashfs {
     pub(crate) xattrs: Option<XattrLists>,
     pub(super) indexes: Cache<u64, Arc<EntryIndex>, ByMemory>,
     pub(super) checkpoints: Cache<u64, Arc<Checkpoints>, ByMemory>,
+    pub(super) known: KnownDirectories,
     pub(super) ahead: Ahead,
     pub(super) parents: OnceLock<Parents>,
     pub(super) info: ImageInfo,
@@ -139,6 +141,7 @@ impl Squashfs {
             xattrs: XattrLists::open(&metadata, &superblock, limits)?,
             indexes: Cache::with_weighter(64, PARSED_MAX, ByMemory),
             checkpoints: Cache::with_weighter(64, PARSED_MAX, ByMemory),
+            known: KnownDirectories::new(),
             ahead: Ahead::new(),
             parents: OnceLock::new(),
             info: image_info(&superblock),
