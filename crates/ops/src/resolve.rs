@@ -84,13 +84,14 @@ pub fn trail(image: &dyn Image, path: &[u8]) -> Result<(Vec<Vec<u8>>, Option<Err
 fn resolve_inner(image: &dyn Image, path: &[u8], follow: Follow) -> Result<Ino> {
     let root = image.info().root;
     let mut here = root;
+    let mut kind = image.inode(root)?.kind;
     let mut links = 0;
     // The components still to resolve, the next one last; a trailing slash adds `.`.
     let mut todo = Vec::new();
     push(&mut todo, path);
 
     while let Some(name) = todo.pop() {
-        if image.inode(here)?.kind != FileType::Directory {
+        if kind != FileType::Directory {
             return Err(Error::not_found(
                 "a component of the path is not a directory",
             ));
@@ -99,6 +100,7 @@ fn resolve_inner(image: &dyn Image, path: &[u8], follow: Follow) -> Result<Ino> 
             b"." => continue,
             b".." => {
                 here = image.parent(here)?;
+                kind = FileType::Directory;
                 continue;
             }
             _ => {}
@@ -111,8 +113,15 @@ fn resolve_inner(image: &dyn Image, path: &[u8], follow: Follow) -> Result<Ino> 
             Follow::Parents => !last,
             Follow::All => true,
         };
-        if !through || image.inode(found)?.kind != FileType::Symlink {
+        // what is not followed is last, and asked for nothing
+        let found_kind = if last && !through {
+            kind
+        } else {
+            image.inode(found)?.kind
+        };
+        if !through || found_kind != FileType::Symlink {
             here = found;
+            kind = found_kind;
             continue;
         }
         links += 1;
@@ -123,6 +132,7 @@ fn resolve_inner(image: &dyn Image, path: &[u8], follow: Follow) -> Result<Ino> 
         if target.starts_with(b"/") {
             here = root;
         }
+        // a directory, as `kind` says, in both cases
         push(&mut todo, &target);
     }
     Ok(here)
