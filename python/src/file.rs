@@ -8,11 +8,15 @@ use pyo3::types::PyBytes;
 use sinterfs::model::Ino;
 
 use crate::error::raised;
+use crate::new_bytes::{NewBytes, NewPart};
 use crate::shared_image::SharedImage;
 use crate::stat::{StatTuple, stat_tuple};
 
-/// Bytes of a first step of reading everything; each step reads twice as many.
-const FIRST_STEP: u64 = 1 << 20;
+/// Bytes that are read at once: no memory for a length that nothing vouches for.
+pub const STEP: usize = 1 << 20;
+
+/// A longer range is read into memory that grows: it may be longer than what there is.
+pub const LARGEST: u64 = 1 << 30;
 
 /// A regular file. It needs no closing: it holds nothing but its image.
 #[pyclass(frozen, module = "sinterfs._sinterfs")]
@@ -78,39 +82,66 @@ impl RawFile {
     /// Reads a range that is within the length that the image gives.
     fn read<'py>(&self, py: Python<'py>, offset: u64, len: u64) -> PyResult<Bound<'py, PyBytes>> {
         let image = self.image.image(py)?;
-        if len > FIRST_STEP {
-            return self.read_large(py, &image, offset, len);
-        }
-        let len = usize::try_from(len).unwrap_or(usize::MAX);
-        let mut count = 0;
-        let bytes = PyBytes::new_with(py, len, |buf| {
-            let read = py.detach(|| image.raw().read_at(self.ino, offset, buf));
-            count = read.map_err(|error| raised(py, &error.path(&self.path)))?;
-            Ok(())
-        })?;
-        if count == len {
-            Ok(bytes)
-        } else {
-            Ok(PyBytes::new(py, &bytes.as_bytes()[..count]))
-        }
-    }
-
-    /// Reads in steps: no memory for a length that nothing vouches for.
-    fn read_large<'py>(
-        &self,
-        py: Python<'py>,
-        image: &sinterfs::Image,
-        offset: u64,
-        len: u64,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let content = py.detach(|| read_steps(image, self.ino, offset, len));
-        let content = content.map_err(|error| raised(py, &error.path(&self.path)))?;
-        Ok(PyBytes::new(py, &content))
+        let read = read_range(py, &image, self.ino, offset, len)?;
+        read.map_err(|error| raised(py, &error.path(&self.path)))
     }
 }
 
+/// Reads a range of a file; less only if the file ends before. The outer error is Python's.
+pub fn read_range<'py>(
+    py: Python<'py>,
+    image: &sinterfs::Image,
+    ino: Ino,
+    offset: u64,
+    len: u64,
+) -> PyResult<sinterfs::Result<Bound<'py, PyBytes>>> {
+    let small = usize::try_from(len).ok().filter(|_| len <= LARGEST);
+    if let Some(len) = small {
+        let mut bytes = NewBytes::new(py, len)?;
+        let parts = bytes.parts(STEP);
+        match py.detach(|| fill(image, ino, offset, parts)) {
+            Ok(true) => {}
+            Ok(false) => return Ok(read_copied(py, image, ino, offset, len as u64)),
+            Err(error) => return Ok(Err(error)),
+        }
+        if let Some(bytes) = bytes.finish() {
+            return Ok(Ok(bytes));
+        }
+    }
+    Ok(read_copied(py, image, ino, offset, len))
+}
+
+/// Fills the parts of an object with a range of a file; `false` if the file ends before.
+fn fill<'a>(
+    image: &sinterfs::Image,
+    ino: Ino,
+    mut offset: u64,
+    parts: impl Iterator<Item = NewPart<'a>>,
+) -> sinterfs::Result<bool> {
+    for part in parts {
+        let buf = part.zeroed();
+        if image.raw().read_at(ino, offset, buf)? < buf.len() {
+            return Ok(false);
+        }
+        offset += buf.len() as u64;
+    }
+    Ok(true)
+}
+
+/// Reads a range whose end nothing vouches for, into memory that grows with what is read.
+pub fn read_copied<'py>(
+    py: Python<'py>,
+    image: &sinterfs::Image,
+    ino: Ino,
+    offset: u64,
+    len: u64,
+) -> sinterfs::Result<Bound<'py, PyBytes>> {
+    let content = py.detach(|| read_steps(image, ino, offset, len))?;
+    Ok(PyBytes::new(py, &content))
+}
+
 /// Reads a range in steps, each twice as long as the one before.
-pub fn read_steps(
+fn read_steps(
     image: &sinterfs::Image,
     ino: Ino,
     offset: u64,
@@ -118,7 +149,7 @@ pub fn read_steps(
 ) -> sinterfs::Result<Vec<u8>> {
     let too_large = || sinterfs::Error::limit("more content than memory holds");
     let mut content = Vec::new();
-    let mut step = FIRST_STEP;
+    let mut step = STEP as u64;
     loop {
         let done = content.len();
         let more = (len - done as u64).min(step);

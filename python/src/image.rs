@@ -12,11 +12,12 @@ use rustix::fs::OFlags;
 use sinterfs::Image;
 use sinterfs::errno::Errno;
 use sinterfs::image::OpenOptions;
+use sinterfs::model::Ino;
 
-use crate::error::{checked, with_number};
-use crate::file::RawFile;
+use crate::error::{checked, raised, with_number};
+use crate::file::{RawFile, read_range};
 use crate::info::dictionary;
-use crate::read_many::{Parts, read_many};
+use crate::read_many::read_many;
 use crate::shared_image::{ImageSource, SharedImage};
 use crate::source::ObjectSource;
 use crate::stat::{StatTuple, stat_tuple};
@@ -209,34 +210,24 @@ impl RawImage {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
-        let contents = self.with(py, |image| read_many(image, &paths, threads))?;
-        let joined = |parts: Parts| {
-            let len = parts.iter().map(Vec::len).sum();
-            PyBytes::new_with(py, len, |buf| {
-                let mut rest = buf;
-                for part in &parts {
-                    let (front, back) = rest.split_at_mut(part.len());
-                    front.copy_from_slice(part);
-                    rest = back;
-                }
-                Ok(())
-            })
-        };
-        contents.into_iter().map(joined).collect()
+        read_many(py, &self.0.image(py)?, &paths, threads)
+    }
+
+    /// The content of a regular file.
+    fn read<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyBytes>> {
+        let image = self.0.image(py)?;
+        let found = py.detach(|| image.file(&path));
+        let found = found.map_err(|error| not_opened(py, &image, &path, &error))?;
+        let ino = Ino(found.metadata().ino());
+        let read = read_range(py, &image, ino, 0, found.len())?;
+        read.map_err(|error| raised(py, &error.path(&path)))
     }
 
     /// Opens a regular file.
     fn file(&self, py: Python<'_>, path: PathBuf) -> PyResult<RawFile> {
         let image = self.0.image(py)?;
         let opened = py.detach(|| RawFile::open(&self.0, &image, path.clone()));
-        opened.map_err(|error| {
-            let is_dir = image.metadata(&path).is_ok_and(|found| found.is_dir());
-            if is_dir {
-                numbered(py, Errno::ISDIR, "is a directory", &path)
-            } else {
-                crate::error::raised(py, &error)
-            }
-        })
+        opened.map_err(|error| not_opened(py, &image, &path, &error))
     }
 }
 
@@ -280,6 +271,15 @@ fn open_file(path: &Path) -> sinterfs::Result<File> {
         Err(failed(Errno::ISDIR.into()))
     } else {
         Ok(file)
+    }
+}
+
+/// Makes the exception for a path that is not opened as a file.
+fn not_opened(py: Python<'_>, image: &Image, path: &Path, error: &sinterfs::Error) -> PyErr {
+    if image.metadata(path).is_ok_and(|found| found.is_dir()) {
+        numbered(py, Errno::ISDIR, "is a directory", path)
+    } else {
+        raised(py, error)
     }
 }
 

@@ -20,6 +20,7 @@ mod extract;
 mod file;
 mod image;
 mod info;
+mod new_bytes;
 mod observed;
 mod read_many;
 mod shared_image;

@@ -146,6 +146,7 @@ pub const UNSAFE_FILES: &[&str] = &[
     "crates/mount/src/namespace.rs",
     "crates/platform/src/windows/nt.rs",
     "crates/sinterfs/src/mount/allocator.rs",
+    "python/src/new_bytes.rs",
 ];
 
 /// Crates whose `lib.rs` switches on the lints of [`super::lints`].

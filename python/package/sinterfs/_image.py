@@ -303,7 +303,7 @@ class Image:
 
     def read_bytes(self, path: StrPath) -> bytes:
         """Return the content of a file."""
-        return self._raw.file(os.fspath(path)).read_to_end(0)
+        return self._raw.read(os.fspath(path))
 
     def read_many(self, paths: Iterable[StrPath], *, threads: int = 0) -> list[bytes]:
         """Return the contents of files, in the order of their paths.

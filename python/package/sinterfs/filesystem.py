@@ -179,6 +179,8 @@ class SinterFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
         **kwargs: Any,  # noqa: ANN401
     ) -> bytes:
         """Return the content of a file, or a range of it; negative numbers count from its end."""
+        if start is None and end is None:
+            return self.image.read_bytes(self._strip_protocol(path))
         file = ImageRawIO(self.image._raw.file(self._strip_protocol(path)), path)
         first, last, _ = slice(start, end).indices(file.size)
         return file.read_at(first, max(0, last - first))
