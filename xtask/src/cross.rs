@@ -1,7 +1,8 @@
 //! `cross [--all] [TARGET]...`: tests of the reading crates on other systems and architectures.
 //!
-//! Linux on s390x (big-endian), aarch64, riscv64 and armv7 (32 bits) by Debian's cross compilers
-//! and qemu-user; Windows by mingw-w64 and wine, with round trips of the program (see `windows`).
+//! Linux on s390x (big-endian), aarch64, riscv64, armv7 and i686 (both 32 bits) by Debian's cross
+//! compilers and qemu-user, i686 without an emulator where the kernel runs it; Windows by mingw-w64
+//! and wine, with round trips of the program (see `windows`).
 //! `./x cross` installs them, and Rust's targets. Without targets: the two that CI has time for.
 
 mod windows;
@@ -22,7 +23,7 @@ struct CrossTarget {
     is_usual: bool,
 }
 
-const TARGETS: [CrossTarget; 5] = [
+const TARGETS: [CrossTarget; 6] = [
     CrossTarget {
         rust: "s390x-unknown-linux-gnu",
         gcc: "s390x-linux-gnu",
@@ -48,6 +49,13 @@ const TARGETS: [CrossTarget; 5] = [
         rust: "armv7-unknown-linux-gnueabihf",
         gcc: "arm-linux-gnueabihf",
         emulator: "qemu-arm",
+        is_other: true,
+        is_usual: false,
+    },
+    CrossTarget {
+        rust: "i686-unknown-linux-gnu",
+        gcc: "i686-linux-gnu",
+        emulator: "qemu-i386",
         is_other: true,
         is_usual: false,
     },
@@ -141,12 +149,25 @@ fn needs(target: &CrossTarget) -> Outcome {
     Ok(())
 }
 
+/// Returns the words before a program of the target that run it here.
+fn runner(target: &CrossTarget) -> String {
+    if target.emulator == "wine" {
+        return target.emulator.to_owned();
+    }
+    if target.rust.starts_with("i686") {
+        // many kernels of 64 bits run programs of 32 bits, which only need their C library
+        let libraries = format!("/usr/{}/lib", target.gcc);
+        let loader = format!("{libraries}/ld-linux.so.2");
+        if output(Command::new(&loader).arg("--version")).is_ok() {
+            return format!("{loader} --library-path {libraries}");
+        }
+    }
+    format!("{} -L /usr/{}", target.emulator, target.gcc)
+}
+
 fn test(target: &CrossTarget, all: bool) -> Outcome {
     let (gcc, name) = (format!("{}-gcc", target.gcc), target.rust.replace('-', "_"));
-    let runner = match target.emulator {
-        emulator @ "wine" => emulator.to_owned(),
-        emulator => format!("{emulator} -L /usr/{}", target.gcc),
-    };
+    let runner = runner(target);
     let cargo_name = format!("CARGO_TARGET_{}", name.to_uppercase());
     let (crates, tests) = if all || target.is_other {
         (&PORTABLE[..], &INTEGRATION_PORTABLE[..])
