@@ -31,7 +31,14 @@ struct ShippedTarget {
     emulator: Option<&'static str>,
 }
 
-const TARGETS: [ShippedTarget; 9] = [
+const TARGETS: [ShippedTarget; 10] = [
+    // what `dist` makes of a PC without a target, for other machines to make, too
+    ShippedTarget {
+        rust: "x86_64-unknown-linux-musl",
+        name: "x86_64-linux",
+        linker: Linker::Zig,
+        emulator: Some("qemu-x86_64"),
+    },
     ShippedTarget {
         rust: "aarch64-unknown-linux-musl",
         name: "aarch64-linux",
