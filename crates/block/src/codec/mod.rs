@@ -13,6 +13,11 @@
 mod bcj;
 #[cfg_attr(not(feature = "brotli"), path = "missing/brotli.rs")]
 pub mod brotli;
+#[allow(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "indexes and lengths come from the block being encoded, of less than 4 GiB"
+)]
 mod chunk_parser;
 mod cost;
 mod decoder;

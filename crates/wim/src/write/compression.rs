@@ -59,8 +59,8 @@ impl WimCompression {
         match self.codec {
             // the content, 5 bytes for each of its bytes (6 at worst), and tables
             Some(WimCodec::Lzms) => u64::from(len) * 7 + (8 << 20),
-            // matches: up to 12 of 8 bytes a position, rarely more than 4; ways of 28 bytes in
-            // blocks of 64 KiB; tables; and the segment, which the writer needs
+            // matches: up to 18 of 4 bytes a position, rarely more than 5; 36 bytes for trees, ways
+            // and items; tables; and the segment, which the writer needs
             _ => u64::from(len) * 64 + (4 << 20),
         }
     }

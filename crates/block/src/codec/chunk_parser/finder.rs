@@ -1,8 +1,14 @@
-//! Finds matches by chains of positions whose next bytes have one hash.
+//! Finds matches by binary trees of positions, one for each hash of four bytes, sorted by what
+//! follows; matches of two and three bytes by tables of where those were seen last.
 //!
-//! **Invariant:** of the matches at a position each is longer and farther than the one before.
+//! In: a chunk. Out: the matches of each of its positions.
+//!
+//! **Invariant:** of the matches at a position each is longer and farther than the one before. A
+//! path from a root down leads to ever earlier positions.
 
-use crate::codec::match_finder::agreement;
+use std::ops::Range;
+
+use super::items::{Coder, FoundMatch};
 
 /// How hard matches are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,141 +17,316 @@ pub(in crate::codec) struct Effort {
     pub(in crate::codec) depth: u32,
     /// A match of so many bytes is taken without a search for others.
     pub(in crate::codec) nice: usize,
-    /// How often the items are chosen anew with better costs.
+    /// How many positions in a match that is taken so can be found later.
+    pub(in crate::codec) noted: usize,
+    /// How often the items are chosen by their prices; 0 for those of a quick look.
     pub(in crate::codec) passes: u32,
 }
 
-/// The most matches of a position.
-const MOST: usize = 12;
+/// The most matches of a position, beside those of two and three bytes.
+const MOST: usize = 16;
 
-/// Bits of a hash of two and of three bytes.
+/// Bits of hashes of two, three and four bytes.
 const PAIR_BITS: u32 = 12;
-const TRIPLE_BITS: u32 = 15;
+const TRIPLE_BITS: u32 = 14;
+const QUAD_BITS: u32 = 15;
+
+/// Two bytes are not worth a longer distance than this.
+const PAIR_REACH: usize = 1 << 9;
 
 /// The multiplier of hashes: 2^32 over the golden ratio.
 const SPREAD: u32 = 0x9e37_79b1;
 
-/// No earlier position.
-const NONE: u32 = u32::MAX;
+/// A position in a tree.
+trait TreePosition: Copy + PartialEq + Default {
+    /// No position.
+    const NONE: Self;
+    fn new(at: usize) -> Self;
+    fn index(self) -> usize;
+}
 
-/// The matches of every position of a block; keeps its memory between blocks.
+// the last three positions of a chunk are in no tree, so that 64 KiB have no position 65,535
+impl TreePosition for u16 {
+    const NONE: Self = Self::MAX;
+
+    #[inline(always)]
+    fn new(at: usize) -> Self {
+        at as Self
+    }
+
+    #[inline(always)]
+    fn index(self) -> usize {
+        self.into()
+    }
+}
+
+impl TreePosition for u32 {
+    const NONE: Self = Self::MAX;
+
+    #[inline(always)]
+    fn new(at: usize) -> Self {
+        at as Self
+    }
+
+    #[inline(always)]
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// The matches of every position of a chunk; keeps its memory between chunks.
 #[derive(Debug, Default)]
 pub(in crate::codec) struct ChunkMatches {
-    found: Vec<(u32, u32)>,
+    list: MatchList,
+    /// For chunks of up to 64 KiB, and for larger ones.
+    near: Trees<u16>,
+    far: Trees<u32>,
+}
+
+#[derive(Debug, Default)]
+struct MatchList {
+    /// The matches of all positions, and room for more.
+    found: Vec<FoundMatch>,
+    count: usize,
     /// Where the matches of each position start in `found`, and their end.
     starts: Vec<u32>,
-    pairs: Vec<u32>,
-    triples: Vec<u32>,
-    /// The earlier position with the same hash of three bytes.
-    chain: Vec<u32>,
+}
+
+impl MatchList {
+    /// Makes room for the matches of the next position.
+    #[inline(always)]
+    fn reserve(&mut self) {
+        if self.found.len() < self.count + MOST + 2 {
+            let more = self.count + self.starts.len() + MOST + 2;
+            self.found.resize(more, FoundMatch::default());
+        }
+    }
+
+    /// Adds a match if it is one, without a branch.
+    #[inline(always)]
+    fn offer(&mut self, found: FoundMatch, is_match: bool) {
+        self.found[self.count] = found;
+        self.count += usize::from(is_match);
+    }
+}
+
+#[derive(Debug, Default)]
+struct Trees<P> {
+    /// The last position of each pair of bytes, or 0.
+    pairs: Vec<P>,
+    /// The last position of each triple of bytes, or 0.
+    triples: Vec<P>,
+    /// The roots: the last position of each four bytes.
+    roots: Vec<P>,
+    /// For each position the nearest ones with smaller and with larger bytes behind them.
+    children: Vec<P>,
 }
 
 impl ChunkMatches {
-    /// Returns the matches at a position: lengths and distances.
-    #[inline]
-    pub(in crate::codec) fn at(&self, at: usize) -> &[(u32, u32)] {
-        match self.starts.get(at..at + 2) {
-            Some([start, end]) => self
-                .found
-                .get(*start as usize..*end as usize)
-                .unwrap_or_default(),
-            _ => &[],
+    /// Returns the matches at a position.
+    #[inline(always)]
+    pub(super) fn at(&self, at: usize) -> &[FoundMatch] {
+        let MatchList { found, starts, .. } = &self.list;
+        &found[starts[at] as usize..starts[at + 1] as usize]
+    }
+
+    /// Finds the matches of a chunk.
+    pub(in crate::codec) fn find<C: Coder>(&mut self, chunk: &[u8], effort: Effort) {
+        let list = &mut self.list;
+        list.count = 0;
+        list.starts.clear();
+        list.starts.resize(chunk.len() + 1, 0);
+        if chunk.len() <= 1 << 16 {
+            self.near.find::<C>(chunk, effort, list);
+        } else {
+            self.far.find::<C>(chunk, effort, list);
+        }
+    }
+}
+
+/// The trees of a chunk while they grow.
+struct Growth<'a, P> {
+    chunk: &'a [u8],
+    effort: Effort,
+    pairs: &'a mut [P; 1 << PAIR_BITS],
+    triples: &'a mut [P; 1 << TRIPLE_BITS],
+    roots: &'a mut [P; 1 << QUAD_BITS],
+    children: &'a mut [P],
+}
+
+impl<P: TreePosition> Trees<P> {
+    fn find<C: Coder>(&mut self, chunk: &[u8], effort: Effort, list: &mut MatchList) {
+        for (table, bits, start) in [
+            (&mut self.pairs, PAIR_BITS, P::default()),
+            (&mut self.triples, TRIPLE_BITS, P::default()),
+            (&mut self.roots, QUAD_BITS, P::NONE),
+        ] {
+            table.clear();
+            table.resize(1 << bits, start);
+        }
+        // what is older is never looked at
+        let places = 2 * chunk.len();
+        self.children
+            .resize(places.max(self.children.len()), P::NONE);
+        let (Some(pairs), Some(triples), Some(roots)) = (
+            self.pairs.first_chunk_mut(),
+            self.triples.first_chunk_mut(),
+            self.roots.first_chunk_mut(),
+        ) else {
+            return;
+        };
+        let children = &mut self.children[..places];
+        Growth {
+            chunk,
+            effort,
+            pairs,
+            triples,
+            roots,
+            children,
+        }
+        .find::<C>(list);
+    }
+}
+
+impl<P: TreePosition> Growth<'_, P> {
+    fn find<C: Coder>(&mut self, list: &mut MatchList) {
+        let end = self.chunk.len().saturating_sub(3);
+        let mut at = 0;
+        while at < end {
+            list.reserve();
+            list.starts[at] = list.count as u32;
+            let longest = self.note::<C, true>(at, list);
+            at += 1;
+            if longest >= self.effort.nice {
+                let after = (at - 1 + longest).min(end);
+                self.skip::<C>(at..after, list);
+                at = after;
+            }
+        }
+        list.starts[end..].fill(list.count as u32);
+    }
+
+    /// Goes on without matches.
+    #[inline(never)]
+    fn skip<C: Coder>(&mut self, range: Range<usize>, list: &mut MatchList) {
+        list.starts[range.clone()].fill(list.count as u32);
+        for at in range.take(self.effort.noted) {
+            self.note::<C, false>(at, list);
         }
     }
 
-    /// Finds all matches of at least `least` (2 or 3) and at most `most` bytes.
-    pub(in crate::codec) fn find(
-        &mut self,
-        block: &[u8],
-        effort: Effort,
-        least: usize,
-        most: usize,
-    ) {
-        self.found.clear();
-        self.starts.clear();
-        self.pairs.clear();
-        self.pairs.resize(1 << PAIR_BITS, NONE);
-        self.triples.clear();
-        self.triples.resize(1 << TRIPLE_BITS, NONE);
-        self.chain.clear();
-        self.chain.resize(block.len(), NONE);
-        let mut skip_to = 0;
-        for at in 0..block.len() {
-            self.starts
-                .push(u32::try_from(self.found.len()).unwrap_or(NONE));
-            let Some([a, b, c]) = block.get(at..).and_then(<[u8]>::first_chunk).copied() else {
-                continue;
-            };
-            let pair = (u32::from(a) | (u32::from(b) << 8)).wrapping_mul(SPREAD);
-            let triple = u32::from_le_bytes([a, b, c, 0]).wrapping_mul(SPREAD);
-            let here = u32::try_from(at).unwrap_or(NONE);
-            let before = replace(&mut self.triples, triple >> (32 - TRIPLE_BITS), here);
-            let pair_before = match least {
-                2 => replace(&mut self.pairs, pair >> (32 - PAIR_BITS), here),
-                _ => NONE,
-            };
-            if let Some(link) = self.chain.get_mut(at) {
-                *link = before;
-            }
-            if at < skip_to {
-                continue;
-            }
-            let longest = self.search(block, at, effort, (pair_before, before), least, most);
-            if longest >= effort.nice {
-                skip_to = at + longest;
+    /// Notes a position, so that later ones find it; adds its matches if they are wanted, and
+    /// returns the length of the longest.
+    #[inline(always)]
+    fn note<C: Coder, const WANTED: bool>(&mut self, at: usize, list: &mut MatchList) -> usize {
+        let chunk = self.chunk;
+        let bytes = chunk[at..].first_chunk().copied().unwrap_or_default();
+        let quad = u32::from_le_bytes(bytes);
+        if C::LEAST == 2 {
+            let last = &mut self.pairs[hash(quad << 16, PAIR_BITS)];
+            let earlier = std::mem::replace(last, P::new(at)).index();
+            if WANTED {
+                let (is_match, distance) = agrees(chunk, quad, at, earlier, 2);
+                let is_match = is_match & (distance <= PAIR_REACH);
+                list.offer(FoundMatch::new::<C>(distance, 2), is_match);
             }
         }
-        self.starts
-            .push(u32::try_from(self.found.len()).unwrap_or(NONE));
+        let last = &mut self.triples[hash(quad << 8, TRIPLE_BITS)];
+        let earlier = std::mem::replace(last, P::new(at)).index();
+        if WANTED {
+            let (is_match, distance) = agrees(chunk, quad, at, earlier, 3);
+            list.offer(FoundMatch::new::<C>(distance, 3), is_match);
+        }
+        let root = &mut self.roots[hash(quad, QUAD_BITS)];
+        let root = std::mem::replace(root, P::new(at));
+        self.insert::<C, WANTED>(at, root, list)
     }
 
-    /// Adds the matches of a position and returns the length of the longest.
-    fn search(
+    /// Makes a position the root of its tree; adds the matches that are met on the way, if they
+    /// are wanted, and returns the length of the longest.
+    #[inline(always)]
+    fn insert<C: Coder, const WANTED: bool>(
         &mut self,
-        block: &[u8],
         at: usize,
-        effort: Effort,
-        (pair, mut next): (u32, u32),
-        least: usize,
-        most: usize,
+        mut node: P,
+        list: &mut MatchList,
     ) -> usize {
-        let most = most.min(block.len() - at);
-        let (mut best, mut count) = (least - 1, 0);
-        let mut take = |found: &mut Vec<(u32, u32)>, earlier: usize, best: &mut usize| {
-            // a longer match agrees in the byte after the best one
-            if block.get(earlier + *best) != block.get(at + *best) {
-                return;
-            }
-            let len = agreement(block, at, earlier, most);
-            if len > *best {
-                *best = len;
-                let distance = u32::try_from(at - earlier).unwrap_or(NONE);
-                let entry = (u32::try_from(len).unwrap_or(0), distance);
-                if count < MOST {
-                    found.push(entry);
-                    count += 1;
-                } else if let Some(last) = found.last_mut() {
-                    *last = entry;
+        let (chunk, children) = (self.chunk, &mut *self.children);
+        // the free places: of a position with larger, and with smaller bytes
+        let mut places = [2 * at + 1, 2 * at];
+        let mut lengths = [0, 0];
+        let (mut len, mut best) = (0, 3);
+        let first = list.count;
+        let own = &chunk[at..];
+        let own = &own[..own.len().min(C::MOST)];
+        let nice = self.effort.nice.min(own.len());
+        let mut depth = self.effort.depth;
+        while node != P::NONE && depth > 0 {
+            depth -= 1;
+            let earlier = node.index();
+            let there = &chunk[earlier..];
+            if there[len] == own[len] {
+                len = agreement(own, there, len + 1);
+                if len > best {
+                    best = len;
+                    if WANTED {
+                        list.count = list.count.min(first + MOST - 1);
+                        list.offer(FoundMatch::new::<C>(at - earlier, len), true);
+                    }
+                }
+                if len >= nice {
+                    children[places[1]] = children[2 * earlier];
+                    children[places[0]] = children[2 * earlier + 1];
+                    return best;
                 }
             }
-        };
-        if pair != NONE && best < most {
-            take(&mut self.found, pair as usize, &mut best);
+            let side = usize::from(there[len] < own[len]);
+            children[places[side]] = node;
+            places[side] = 2 * earlier + side;
+            node = children[2 * earlier + side];
+            lengths[side] = len;
+            len = lengths[0].min(lengths[1]);
         }
-        for _ in 0..effort.depth {
-            if next == NONE || best >= most || best >= effort.nice {
-                break;
-            }
-            take(&mut self.found, next as usize, &mut best);
-            next = self.chain.get(next as usize).copied().unwrap_or(NONE);
-        }
+        children[places[0]] = P::NONE;
+        children[places[1]] = P::NONE;
         best
     }
 }
 
-fn replace(table: &mut [u32], index: u32, position: u32) -> u32 {
-    match table.get_mut(index as usize) {
-        Some(entry) => std::mem::replace(entry, position),
-        None => NONE,
+#[inline(always)]
+fn hash(bytes: u32, bits: u32) -> usize {
+    (bytes.wrapping_mul(SPREAD) >> (32 - bits)) as usize
+}
+
+/// Returns whether so many bytes agree, but not the next one, and the distance. A longer match is
+/// found in the tree.
+#[inline(always)]
+fn agrees(chunk: &[u8], quad: u32, at: usize, earlier: usize, len: u32) -> (bool, usize) {
+    let there = chunk[earlier..].first_chunk().copied().unwrap_or_default();
+    let differ = quad ^ u32::from_le_bytes(there);
+    let distance = at - earlier;
+    let is_match = (differ.trailing_zeros() / 8 == len) & (distance > 0);
+    (is_match, distance)
+}
+
+/// Returns how many bytes agree, of which so many are known to.
+#[inline(always)]
+fn agreement(a: &[u8], b: &[u8], known: usize) -> usize {
+    let mut same = known;
+    while let (Some(x), Some(y)) = (word(a, same), word(b, same)) {
+        let differ = x ^ y;
+        if differ != 0 {
+            return same + (differ.trailing_zeros() / 8) as usize;
+        }
+        same += 8;
     }
+    while same < a.len() && a[same] == b[same] {
+        same += 1;
+    }
+    same
+}
+
+#[inline(always)]
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }

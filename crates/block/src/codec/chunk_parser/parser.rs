@@ -1,223 +1,209 @@
-//! Chooses items: the cheapest path through a block by the costs of a coder.
+//! Chooses items: the cheapest path through a block by the prices of a coder.
 //!
 //! **Invariant:** the items cover the block. Of each position the cheapest way there is known, with
 //! the latest distances after it.
 
+use std::ops::Range;
+
 use super::finder::{ChunkMatches, Effort};
-use crate::codec::match_finder::agreement;
+use super::items::{Coder, FoundMatch, Item, REPEATS, Recent};
+use super::prices::{PriceTables, ROW};
+use crate::codec::match_finder::extend;
 
-/// The number of latest distances that an item can repeat.
-pub(in crate::codec) const REPEATS: usize = 3;
+/// Prices that are added at once. The number of lengths of a match cannot be predicted, so that
+/// looking at some too many costs less than a loop for each.
+const AT_ONCE: usize = 4;
 
-/// What a coder pays, in [`super::UNIT`]s.
-pub(in crate::codec) trait Costs {
-    /// How many of the latest distances have slots of their own, from 0 on.
-    const REPEATS: usize;
-    /// The shortest match in bytes.
-    const LEAST: usize;
-    /// The longest match in bytes.
-    const MOST: usize;
-    /// Returns the slot of a distance.
-    fn slot(&self, distance: u32) -> usize;
-    /// Returns the cost of a literal.
-    fn literal(&self, byte: u8) -> u32;
-    /// Returns the cost of a match.
-    fn matched(&self, slot: usize, len: usize) -> u32;
-}
-
-/// An item of a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::codec) enum Item {
-    /// A byte.
-    Literal(u8),
-    /// A match with its slot.
-    Match { slot: u32, len: u32, distance: u32 },
-}
-
-/// The cheapest way to a position.
-#[derive(Debug, Clone, Copy)]
-struct Way {
-    cost: u32,
-    /// The length of the last item: 0 for a literal.
-    len: u32,
-    slot: u32,
-    distance: u32,
-    /// The latest distances, once the position was reached.
-    recent: [u32; REPEATS],
-}
-
-const UNREACHED: Way = Way {
-    cost: u32::MAX,
-    len: 0,
-    slot: 0,
-    distance: 0,
-    recent: [1; REPEATS],
-};
+/// The bits of a way that are its price.
+const PRICE: u64 = !0 << 32;
 
 /// Keeps its memory between blocks.
 #[derive(Debug, Default)]
 pub(in crate::codec) struct Parser {
-    ways: Vec<Way>,
+    /// For each position the price of the cheapest way to it, and its last item in the low half.
+    ways: Vec<u64>,
+    /// The latest distances at each position.
+    recent: Vec<Recent>,
     items: Vec<Item>,
 }
 
 impl Parser {
-    /// Returns the items for the bytes from `start` to `end` of a block; `recent` are the latest
-    /// distances before them.
-    pub(in crate::codec) fn parse<C: Costs>(
+    /// Returns the items for a range of a chunk; `recent` are the latest distances before them.
+    pub(in crate::codec) fn parse<C: Coder>(
         &mut self,
-        block: &[u8],
-        (start, end): (usize, usize),
-        recent: [u32; REPEATS],
+        chunk: &[u8],
+        range: Range<usize>,
+        recent: Recent,
         (matches, effort): (&ChunkMatches, Effort),
-        costs: &C,
+        prices: &PriceTables,
     ) -> &[Item] {
-        let len = end - start;
+        let len = range.len();
         self.ways.clear();
-        self.ways.resize(len + 1, UNREACHED);
-        if let Some(first) = self.ways.first_mut() {
-            (first.cost, first.recent) = (0, recent);
-        }
+        // steps see a whole row of ways after a position
+        self.ways.resize(len + 1 + ROW, u64::MAX);
+        self.ways[0] = 0;
+        let enough = (len + 1).max(self.recent.len());
+        self.recent.resize(enough, recent);
+        self.recent[0] = recent;
         let mut at = 0;
         while at < len {
-            at += self.step(block, start, at, (matches, effort), costs);
+            let way = self.ways[at];
+            let step = Step {
+                chunk: &chunk[..range.end],
+                here: range.start + at,
+                price: way & PRICE,
+                recent: self.settle::<C>(at, Item(way as u32)),
+                nice: effort.nice,
+                prices,
+            };
+            at += step.go::<C>(&mut self.ways[at..], matches.at(step.here));
         }
-        self.trace(block, start);
+        self.trace::<C>(len);
         &self.items
     }
 
-    /// Continues from a position; returns how far to go on.
-    fn step<C: Costs>(
-        &mut self,
-        block: &[u8],
-        start: usize,
-        at: usize,
-        (matches, effort): (&ChunkMatches, Effort),
-        costs: &C,
-    ) -> usize {
-        let Some(Way { cost, .. }) = self.ways.get(at).copied() else {
-            return 1;
-        };
-        let recent = self.settle(at);
-        let Some((_, later)) = self.ways.split_at_mut_checked(at + 1) else {
-            return 1;
-        };
-        let here = start + at;
-        if let (Some(byte), Some(next)) = (block.get(here), later.first_mut()) {
-            improve(next, cost + costs.literal(*byte), 0, 0, 0);
+    /// Returns the latest distances at a position that no better way leads to.
+    #[inline(always)]
+    fn settle<C: Coder>(&mut self, at: usize, last: Item) -> Recent {
+        if !C::HAS_REPEATS || at == 0 {
+            return self.recent[0];
         }
-        let room = later.len();
-        for (slot, &distance) in recent.iter().enumerate().take(C::REPEATS) {
-            let Some(earlier) = here.checked_sub(distance as usize) else {
-                continue;
-            };
-            let longest = agreement(block, here, earlier, C::MOST.min(room));
-            if longest >= effort.nice {
-                return jump(later, cost, costs, slot, distance, longest);
-            }
-            relax(later, cost, costs, slot, distance, C::LEAST..=longest);
-        }
-        let mut least = C::LEAST;
-        for &(longest, distance) in matches.at(here) {
-            let longest = (longest as usize).min(room);
-            let slot = costs.slot(distance);
-            if longest >= effort.nice {
-                return jump(later, cost, costs, slot, distance, longest);
-            }
-            relax(later, cost, costs, slot, distance, least..=longest);
-            least = longest + 1;
-        }
-        1
-    }
-
-    /// Computes the latest distances at a position that no better way leads to.
-    fn settle(&mut self, at: usize) -> [u32; REPEATS] {
-        let Some(way) = self.ways.get(at).copied() else {
-            return [1; REPEATS];
-        };
-        if at == 0 {
-            return way.recent;
-        }
-        let from = at - (way.len.max(1) as usize);
-        let mut recent = self.ways.get(from).map_or([1; REPEATS], |way| way.recent);
-        if way.len > 0 {
-            update(&mut recent, way.slot as usize, way.distance);
-        }
-        if let Some(way) = self.ways.get_mut(at) {
-            way.recent = recent;
-        }
+        let recent = self.recent[at - last.len::<C>()].after::<C>(last);
+        self.recent[at] = recent;
         recent
     }
 
     /// Collects the items of the cheapest way to the end.
-    fn trace(&mut self, block: &[u8], start: usize) {
+    fn trace<C: Coder>(&mut self, len: usize) {
         self.items.clear();
-        let mut at = self.ways.len() - 1;
+        let mut at = len;
         while at > 0 {
-            let Some(way) = self.ways.get(at) else { break };
-            let item = match way.len {
-                0 => Item::Literal(block.get(start + at - 1).copied().unwrap_or(0)),
-                len => Item::Match {
-                    slot: way.slot,
-                    len,
-                    distance: way.distance,
-                },
-            };
+            let item = Item(self.ways[at] as u32);
             self.items.push(item);
-            at -= way.len.max(1) as usize;
+            at -= item.len::<C>();
         }
         self.items.reverse();
     }
 }
 
-/// Takes a long match without others beside it, and returns its length.
-fn jump<C: Costs>(
-    later: &mut [Way],
-    cost: u32,
-    costs: &C,
-    slot: usize,
-    distance: u32,
-    len: usize,
-) -> usize {
-    relax(later, cost, costs, slot, distance, len..=len);
-    len
+/// A position, and the cheapest way to it.
+struct Step<'a> {
+    /// The bytes up to the end of the block.
+    chunk: &'a [u8],
+    here: usize,
+    price: u64,
+    recent: Recent,
+    nice: usize,
+    prices: &'a PriceTables,
+}
+
+impl Step<'_> {
+    /// Offers the ways on; returns how far to go to the next position.
+    #[inline(always)]
+    fn go<C: Coder>(&self, ways: &mut [u64], found: &[FoundMatch]) -> usize {
+        let (Some(near), Some(literals)) = (
+            ways.first_chunk_mut::<ROW>(),
+            self.prices.literals.first_chunk::<256>(),
+        ) else {
+            return 1;
+        };
+        let literal = self.price + literals[usize::from(self.chunk[self.here])];
+        near[1] = near[1].min(literal);
+        let mut longest = 0;
+        // no distance is valid at the first position
+        if C::HAS_REPEATS && self.here > 0 {
+            match self.repeats::<C>(near) {
+                Ok(len) => longest = len,
+                Err(item) => return self.jump::<C>(ways, item),
+            }
+        }
+        let Some(last) = found.last() else { return 1 };
+        let room = self.chunk.len() - self.here;
+        let len = last.len::<C>().min(room);
+        if len >= self.nice {
+            return self.jump::<C>(ways, Item::matched::<C>(*last, len));
+        }
+        // a shorter one hardly ever costs less than the same length of a latest distance
+        let mut least = C::LEAST.max(longest + 1);
+        for found in found {
+            let longest = found.len::<C>().min(room);
+            if longest < least {
+                continue;
+            }
+            let number = Item::matched::<C>(*found, 0).number::<C>();
+            let mut base = self.price | u64::from(number << C::LENGTH_BITS);
+            if C::HAS_REPEATS && number >= 16 {
+                base = base.wrapping_add(self.prices.low[number as usize % 8]);
+            }
+            relax(
+                near,
+                &self.prices.matches[C::slot(number)],
+                base,
+                least..=longest,
+            );
+            least = longest + 1;
+        }
+        1
+    }
+
+    /// Offers matches with the latest distances; returns the length of the longest, or as an error
+    /// one that is long enough to be taken without a comparison.
+    #[inline(always)]
+    fn repeats<C: Coder>(&self, near: &mut [u64; ROW]) -> Result<usize, Item> {
+        let (chunk, here) = (self.chunk, self.here);
+        let room = chunk.len() - here;
+        if room < 2 {
+            return Ok(0);
+        }
+        let distances = self.recent.distances();
+        let next = pair(chunk, here);
+        let agree = distances.map(|distance| pair(chunk, here - distance) == next);
+        if !(agree[0] | agree[1] | agree[2]) {
+            return Ok(0);
+        }
+        let mut best = 0;
+        for index in (0..REPEATS).filter(|index| agree[*index]) {
+            let len = extend(chunk, here, here - distances[index], 2, C::MOST.min(room));
+            let item = Item::repeated::<C>(index, len);
+            if len >= self.nice {
+                return Err(item);
+            }
+            let base = self.price | u64::from(Item::repeated::<C>(index, 0).0);
+            relax(near, &self.prices.matches[index], base, 2..=len);
+            best = best.max(len);
+        }
+        Ok(best)
+    }
+
+    /// Takes a long match without others beside it, and returns its length.
+    fn jump<C: Coder>(&self, ways: &mut [u64], item: Item) -> usize {
+        let len = item.len::<C>();
+        ways[len] = ways[len].min(self.price | u64::from(item.0));
+        len
+    }
 }
 
 /// Offers a match with each of several lengths.
-#[inline]
-fn relax<C: Costs>(
-    later: &mut [Way],
-    cost: u32,
-    costs: &C,
-    slot: usize,
-    distance: u32,
+#[inline(always)]
+fn relax(
+    ways: &mut [u64; ROW],
+    prices: &[u64; ROW],
+    base: u64,
     lengths: std::ops::RangeInclusive<usize>,
 ) {
-    for len in lengths {
-        if let Some(way) = later.get_mut(len - 1) {
-            let number = u32::try_from(len).unwrap_or(0);
-            improve(way, cost + costs.matched(slot, len), number, slot, distance);
+    let (mut first, longest) = lengths.into_inner();
+    while first <= longest && first + AT_ONCE <= ROW {
+        for len in first..first + AT_ONCE {
+            let way = base.wrapping_add(prices[len]);
+            let way = if len <= longest { way } else { u64::MAX };
+            ways[len] = ways[len].min(way);
         }
+        first += AT_ONCE;
     }
 }
 
-#[inline]
-fn improve(way: &mut Way, cost: u32, len: u32, slot: usize, distance: u32) {
-    if cost < way.cost {
-        way.cost = cost;
-        way.len = len;
-        way.slot = u32::try_from(slot).unwrap_or(0);
-        way.distance = distance;
-    }
-}
-
-/// Updates the latest distances: one that is repeated changes places with the newest.
-#[inline]
-pub(in crate::codec) fn update(recent: &mut [u32; REPEATS], slot: usize, distance: u32) {
-    if slot < REPEATS {
-        recent.swap(0, slot);
-    } else {
-        let [a, b, _] = *recent;
-        *recent = [distance, a, b];
-    }
+#[inline(always)]
+fn pair(chunk: &[u8], at: usize) -> u16 {
+    let bytes = chunk[at..].first_chunk();
+    bytes.map_or(0, |bytes| u16::from_le_bytes(*bytes))
 }

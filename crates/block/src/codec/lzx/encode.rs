@@ -1,14 +1,18 @@
 //! Encodes LZX.
 //!
-//! **Invariant:** a stream consists of blocks of at most `BLOCK` bytes with codes of their own,
-//! whose lengths are stored as changes of those of the block before.
+//! **Invariant:** a stream consists of blocks with codes of their own, whose lengths are stored as
+//! changes of those of the block before.
 
+use super::items::{LzxCoder, split_len};
 use super::lengths::{Pretree, put_lengths};
+use super::split::{BlockCounts, LzxPart, split};
 use super::{
-    ALIGNED_SYMBOLS, LENGTH_SYMBOLS, LzxWindow, MIN_MATCH, SHORT_LENGTHS, USUAL_BLOCK, calls,
-    distance_slot, slot_base,
+    ALIGNED_SYMBOLS, LENGTH_SYMBOLS, LzxWindow, SHORT_LENGTHS, USUAL_BLOCK, calls, number_slot,
+    slot_base,
 };
-use crate::codec::chunk_parser::{ChunkMatches, Costs, Effort, Item, Parser, UNIT, prices, update};
+use crate::codec::chunk_parser::{
+    ChunkMatches, Effort, Item, Parser, PriceTables, Recent, UNIT, prices, survey,
+};
 use crate::codec::prefix_code::{Codewords, LengthBuilder, WordWriter};
 
 /// The longest codeword in bits.
@@ -17,27 +21,17 @@ const MAX_LEN: usize = 16;
 /// The longest codeword of the low bits of distances.
 const MAX_ALIGNED_LEN: usize = 7;
 
-/// The longest match in bytes.
-const MAX_MATCH: usize = MIN_MATCH + SHORT_LENGTHS - 1 + LENGTH_SYMBOLS - 1;
-
-/// The most bytes of a block.
-const BLOCK: usize = 1 << 16;
+/// The bytes that are split into blocks at a time.
+const PART: usize = 1 << 16;
 
 /// Encodes chunks; keeps its memory between them.
 #[derive(Debug, Default)]
 pub struct LzxEncoder {
     content: Vec<u8>,
     matches: ChunkMatches,
-    parser: Parser,
-    builder: LengthBuilder,
-    pretree: Pretree,
-}
-
-/// How often symbols occur in a block.
-struct BlockCounts {
-    main: Vec<u32>,
-    length: Vec<u32>,
-    aligned: Vec<u32>,
+    surveyed: Vec<Item>,
+    parts: Vec<LzxPart>,
+    blocks: LzxBlocks,
 }
 
 impl LzxEncoder {
@@ -50,94 +44,140 @@ impl LzxEncoder {
         self.content.extend_from_slice(chunk);
         calls::make_absolute(&mut self.content);
         let effort = effort(level);
-        self.matches
-            .find(&self.content, effort, MIN_MATCH, MAX_MATCH);
-        let mut writer = WordWriter::<0>::after(Vec::new());
-        let mut before = BlockCodes::none(window);
-        let mut recent = [1; 3];
+        self.matches.find::<LzxCoder>(&self.content, effort);
+        let mut stream = Stream {
+            window,
+            writer: WordWriter::after(Vec::new()),
+            before: BlockCodes::none(window),
+            recent: Recent::START,
+        };
         let mut at = 0;
         while at < self.content.len() {
-            let end = (at + BLOCK).min(self.content.len());
-            self.block(
-                window,
-                (at, end),
-                effort,
-                (&mut before, &mut recent),
-                &mut writer,
-            );
-            at = end;
-        }
-        Some(writer.finish())
-    }
-
-    fn block(
-        &mut self,
-        window: LzxWindow,
-        range: (usize, usize),
-        effort: Effort,
-        (before, recent): (&mut BlockCodes, &mut [u32; 3]),
-        writer: &mut WordWriter<0>,
-    ) {
-        let mut costs = LzxCosts::new(window);
-        let mut counts = BlockCounts {
-            main: vec![0; window.main_symbols()],
-            length: vec![0; LENGTH_SYMBOLS],
-            aligned: vec![0; ALIGNED_SYMBOLS],
-        };
-        let mut items: &[Item] = &[];
-        for _ in 0..effort.passes {
-            let found = (&self.matches, effort);
-            items = self
-                .parser
-                .parse(&self.content, range, *recent, found, &costs);
-            counts.take(items);
-            costs.take(&counts);
-        }
-        for item in items {
-            if let Item::Match { slot, distance, .. } = *item {
-                update(recent, slot as usize, distance);
+            let range = at..(at + PART).min(self.content.len());
+            let items = &mut self.surveyed;
+            survey::<LzxCoder>(&self.content, range, &self.matches, stream.recent, items);
+            split(items, &mut self.parts);
+            let mut rest = &items[..];
+            for part in &mut self.parts {
+                let (surveyed, after) = rest.split_at(part.items);
+                rest = after;
+                let block = Block {
+                    content: &self.content,
+                    matches: &self.matches,
+                    effort,
+                    start: at,
+                    len: part.len,
+                    surveyed,
+                };
+                self.blocks.encode(&block, &mut part.counts, &mut stream);
+                at += part.len;
             }
         }
-        let builder = &mut self.builder;
-        let codes = BlockCodes {
-            main: Codewords::of(builder, &counts.main, MAX_LEN),
-            length: Codewords::of(builder, &counts.length, MAX_LEN),
-        };
-        let aligned = Codewords::of(builder, &counts.aligned, MAX_ALIGNED_LEN);
-        let total: u32 = counts.aligned.iter().sum();
-        let stored = counts.aligned.iter().zip(&aligned.lengths);
-        let bits: u32 = stored.map(|(count, len)| count * u32::from(*len)).sum();
-        // what the lengths of the code take, and three bits of each distance otherwise
-        let aligned = (bits + 24 < total * 3).then_some(aligned);
-        head(window, range.1 - range.0, aligned.as_ref(), writer);
-        let (literals, matches) = codes.main.lengths.split_at(256);
-        let (old_literals, old_matches) = before.main.lengths.split_at(256);
-        for (lengths, old) in [
-            (literals, old_literals),
-            (matches, old_matches),
-            (&codes.length.lengths, &before.length.lengths),
-        ] {
-            put_lengths(&mut self.pretree, (&mut self.builder, writer), lengths, old);
-        }
-        for item in items {
-            put_item(item, &codes, aligned.as_ref(), writer);
-        }
-        *before = codes;
+        Some(stream.writer.finish())
     }
 }
 
 fn effort(level: u8) -> Effort {
-    let (depth, nice, passes) = match level {
-        0..=2 => (8, 32, 1),
-        3..=5 => (24, 64, 2),
-        6..=7 => (48, 96, 2),
-        _ => (160, 257, 3),
+    let (depth, nice, noted, passes) = match level {
+        0..=1 => (4, 24, 8, 0),
+        2 => (4, 24, 8, 1),
+        3..=4 => (8, 32, 16, 1),
+        5 => (12, 40, 24, 1),
+        6 => (16, 48, 24, 1),
+        7 => (32, 64, 64, 2),
+        _ => (160, 257, 257, 4),
     };
     Effort {
         depth,
         nice,
+        noted,
         passes,
     }
+}
+
+/// A stream while it is written.
+struct Stream {
+    window: LzxWindow,
+    writer: WordWriter<0>,
+    /// The codes of the block before.
+    before: BlockCodes,
+    recent: Recent,
+}
+
+/// What a block is made of.
+struct Block<'a> {
+    /// The whole chunk.
+    content: &'a [u8],
+    matches: &'a ChunkMatches,
+    effort: Effort,
+    start: usize,
+    len: usize,
+    /// The items of the quick look.
+    surveyed: &'a [Item],
+}
+
+/// Encodes blocks; keeps its memory between them.
+#[derive(Debug, Default)]
+struct LzxBlocks {
+    parser: Parser,
+    costs: LzxCosts,
+    builder: LengthBuilder,
+    pretree: Pretree,
+}
+
+impl LzxBlocks {
+    /// Writes a block; `counts` are those of the quick look, and then of what is written.
+    fn encode(&mut self, block: &Block<'_>, counts: &mut BlockCounts, stream: &mut Stream) {
+        let mut items = block.surveyed;
+        for pass in 0..block.effort.passes {
+            self.costs
+                .take(counts, stream.window, block.effort.nice, pass > 0);
+            items = self.parser.parse::<LzxCoder>(
+                block.content,
+                block.start..block.start + block.len,
+                stream.recent,
+                (block.matches, block.effort),
+                &self.costs.tables,
+            );
+            *counts = BlockCounts::NONE;
+            counts.add(items);
+        }
+        for item in items {
+            stream.recent = stream.recent.after::<LzxCoder>(*item);
+        }
+        let (window, writer) = (stream.window, &mut stream.writer);
+        let builder = &mut self.builder;
+        let main = &counts.main[..window.main_symbols()];
+        let codes = BlockCodes {
+            main: Codewords::of(builder, main, MAX_LEN),
+            length: Codewords::of(builder, &counts.length, MAX_LEN),
+        };
+        let aligned = aligned_code(builder, &counts.aligned);
+        head(window, block.len, aligned.as_ref(), writer);
+        let (literals, matches) = codes.main.lengths.split_at(256);
+        let (old_literals, old_matches) = stream.before.main.lengths.split_at(256);
+        for (lengths, old) in [
+            (literals, old_literals),
+            (matches, old_matches),
+            (&codes.length.lengths, &stream.before.length.lengths),
+        ] {
+            put_lengths(&mut self.pretree, (&mut self.builder, writer), lengths, old);
+        }
+        for item in items {
+            put_item(*item, &codes, aligned.as_ref(), writer);
+        }
+        stream.before = codes;
+    }
+}
+
+/// Returns the code for the low bits of distances, if it saves something.
+fn aligned_code(builder: &mut LengthBuilder, counts: &[u32; ALIGNED_SYMBOLS]) -> Option<Codewords> {
+    let code = Codewords::of(builder, counts, MAX_ALIGNED_LEN);
+    let total: u32 = counts.iter().sum();
+    let stored = counts.iter().zip(&code.lengths);
+    let bits: u32 = stored.map(|(count, len)| count * u32::from(*len)).sum();
+    // what the lengths of the code take, and three bits of each distance otherwise
+    (bits + 24 < total * 3).then_some(code)
 }
 
 /// Writes type and length of a block, and the code of the low bits of distances.
@@ -154,49 +194,30 @@ fn head(window: LzxWindow, len: usize, aligned: Option<&Codewords>, writer: &mut
 }
 
 fn put_item(
-    item: &Item,
+    item: Item,
     codes: &BlockCodes,
     aligned: Option<&Codewords>,
     writer: &mut WordWriter<0>,
 ) {
-    let Item::Match {
-        slot,
-        len,
-        distance,
-    } = *item
-    else {
-        if let Item::Literal(byte) = item {
-            codes.main.put((*byte).into(), writer);
-        }
+    let number = item.number::<LzxCoder>();
+    if item.is_literal::<LzxCoder>() {
+        codes.main.put(number as usize, writer);
         return;
-    };
-    let (short, rest) = split_len(len as usize);
-    codes
-        .main
-        .put(256 + slot as usize * SHORT_LENGTHS + short, writer);
+    }
+    let (short, rest) = split_len(item.len::<LzxCoder>());
+    let slot = number_slot(number);
+    codes.main.put(256 + slot * SHORT_LENGTHS + short, writer);
     if let Some(rest) = rest {
         codes.length.put(rest, writer);
     }
-    if slot < 3 {
-        return;
-    }
-    let (bits, base) = slot_base(slot as usize);
-    let low = distance + 2 - base;
+    let (bits, base) = slot_base(slot);
+    let low = number - base;
     match aligned {
         Some(aligned) if bits >= 3 => {
             writer.put(low >> 3, bits - 3);
             aligned.put((low & 7) as usize, writer);
         }
         _ => writer.put(low, bits),
-    }
-}
-
-/// Splits a length into what the main symbol has, and the symbol for the rest.
-fn split_len(len: usize) -> (usize, Option<usize>) {
-    let len = len - MIN_MATCH;
-    match len.checked_sub(SHORT_LENGTHS - 1) {
-        Some(rest) => (SHORT_LENGTHS - 1, Some(rest)),
-        None => (len, None),
     }
 }
 
@@ -208,7 +229,7 @@ struct BlockCodes {
 
 impl BlockCodes {
     fn none(window: LzxWindow) -> Self {
-        let none = |symbols| Codewords::of(&mut LengthBuilder::default(), &vec![0; symbols], 1);
+        let none = |symbols| Codewords::with_lengths(vec![0; symbols]);
         Self {
             main: none(window.main_symbols()),
             length: none(LENGTH_SYMBOLS),
@@ -216,82 +237,64 @@ impl BlockCodes {
     }
 }
 
-impl BlockCounts {
-    fn take(&mut self, items: &[Item]) {
-        for counts in [&mut self.main, &mut self.length, &mut self.aligned] {
-            counts.fill(0);
-        }
-        let count = |counts: &mut Vec<u32>, symbol: usize| {
-            if let Some(count) = counts.get_mut(symbol) {
-                *count += 1;
-            }
-        };
-        for item in items {
-            match *item {
-                Item::Literal(byte) => count(&mut self.main, byte.into()),
-                Item::Match {
-                    slot,
-                    len,
-                    distance,
-                } => {
-                    let (short, rest) = split_len(len as usize);
-                    count(&mut self.main, 256 + slot as usize * SHORT_LENGTHS + short);
-                    if let Some(rest) = rest {
-                        count(&mut self.length, rest);
-                    }
-                    if slot_base(slot as usize).0 >= 3 {
-                        count(&mut self.aligned, ((distance + 2) & 7) as usize);
-                    }
-                }
-            }
-        }
-    }
-}
-
+#[derive(Debug, Default)]
 struct LzxCosts {
     main: Vec<u32>,
     length: Vec<u32>,
-    /// Bits that follow each slot.
-    bits: Vec<u32>,
+    tables: PriceTables,
 }
 
 impl LzxCosts {
-    fn new(window: LzxWindow) -> Self {
-        let slots = 0..window.slots();
-        Self {
-            main: vec![9 * UNIT; window.main_symbols()],
-            length: vec![6 * UNIT; LENGTH_SYMBOLS],
-            bits: slots.map(|slot| slot_base(slot).0 * UNIT).collect(),
-        }
-    }
-
-    fn take(&mut self, counts: &BlockCounts) {
-        prices(&counts.main, &mut self.main);
+    /// Takes the prices of literals, and of matches below `nice` bytes, from how often symbols
+    /// occurred. The low bits of the distances of a quick look say little about those of the
+    /// cheapest items.
+    fn take(&mut self, counts: &BlockCounts, window: LzxWindow, nice: usize, with_low_bits: bool) {
+        let counted = &counts.main[..window.main_symbols()];
+        self.main.resize(counted.len(), 0);
+        prices(counted, &mut self.main);
+        self.length.resize(LENGTH_SYMBOLS, 0);
         prices(&counts.length, &mut self.length);
+        let mut low = [3 * UNIT; ALIGNED_SYMBOLS];
+        if with_low_bits {
+            prices(&counts.aligned, &mut low);
+        }
+        self.tables.set_low(low, 3 * UNIT);
+        let (literals, matches) = self.main.split_at(256);
+        self.tables.set_literals::<LzxCoder>(literals);
+        for (slot, of_slot) in matches.as_chunks::<SHORT_LENGTHS>().0.iter().enumerate() {
+            let bits = slot_base(slot).0 * UNIT;
+            let [short @ .., long] = of_slot;
+            let rest = self.length.iter().map(|price| price + long);
+            let of_lengths = short.iter().copied().chain(rest).take(nice);
+            self.tables
+                .set_slot::<LzxCoder>(slot, of_lengths.map(|price| price + bits));
+        }
     }
 }
 
-impl Costs for LzxCosts {
-    const REPEATS: usize = 3;
-    const LEAST: usize = MIN_MATCH;
-    const MOST: usize = MAX_MATCH;
+#[cfg(test)]
+mod tests {
+    use sinterfs_testkit::noise;
 
-    #[inline]
-    fn slot(&self, distance: u32) -> usize {
-        distance_slot(distance)
-    }
+    use super::*;
+    use crate::codec::shapes::prose;
 
-    #[inline]
-    fn literal(&self, byte: u8) -> u32 {
-        self.main.get(usize::from(byte)).copied().unwrap_or(0)
-    }
-
-    #[inline]
-    fn matched(&self, slot: usize, len: usize) -> u32 {
-        let (short, rest) = split_len(len);
-        let main = self.main.get(256 + slot * SHORT_LENGTHS + short);
-        let rest = rest.and_then(|rest| self.length.get(rest));
-        let parts = [main, rest, self.bits.get(slot)];
-        parts.into_iter().flatten().sum()
+    #[test]
+    fn blocks_begin_where_content_changes() {
+        let window = LzxWindow::for_chunk(1 << 15).unwrap();
+        let mut encoder = LzxEncoder::default();
+        let mut blocks_of = |content: &[u8]| {
+            encoder.encode(content, window, 6).unwrap();
+            let lengths = encoder.parts.iter().map(|part| part.len);
+            lengths.collect::<Vec<_>>()
+        };
+        assert_eq!(blocks_of(&noise(1, 1 << 15)), [1 << 15]);
+        let blocks = blocks_of(&[prose(16_000, 1), noise(2, 16_000)].concat());
+        assert_eq!(blocks.iter().sum::<usize>(), 32_000);
+        // the last one is that of the noise
+        assert!(
+            blocks.last().unwrap().abs_diff(16_000) < 1_000,
+            "{blocks:?}"
+        );
     }
 }

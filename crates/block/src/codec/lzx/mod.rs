@@ -9,8 +9,20 @@
 
 mod calls;
 mod decode;
+#[allow(
+    clippy::indexing_slicing,
+    reason = "indexes come from the items being encoded"
+)]
 mod encode;
+mod items;
 mod lengths;
+#[allow(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "indexes and costs come from the items being encoded"
+)]
+mod split;
 
 use sinterfs_model::{Error, Result};
 
@@ -89,13 +101,16 @@ fn slot_base(slot: usize) -> (u32, u32) {
     }
 }
 
-/// Returns the slot of a distance that is not repeated.
-fn distance_slot(distance: u32) -> usize {
-    let number = distance + 2;
-    let slot = match number.ilog2() {
-        order @ 2..=17 => 2 * order + ((number >> (order - 1)) & 1),
-        18.. => (number >> 17) + 34,
-        _ => number,
+/// Returns the slot of a number: 0 to 2 for one of the latest distances, or a distance plus 2.
+#[inline(always)]
+fn number_slot(number: u32) -> usize {
+    let slot = match number {
+        0..=3 => number,
+        4..0x40000 => {
+            let order = number.ilog2();
+            2 * order + ((number >> (order - 1)) & 1)
+        }
+        _ => (number >> 17) + 34,
     };
     slot as usize
 }
@@ -108,8 +123,8 @@ mod tests {
     fn slots_follow_each_other() {
         for slot in 3..MAX_SLOTS {
             let (bits, base) = slot_base(slot);
-            assert_eq!(distance_slot(base - 2), slot);
-            assert_eq!(distance_slot(base - 2 + (1 << bits) - 1), slot);
+            assert_eq!(number_slot(base), slot);
+            assert_eq!(number_slot(base + (1 << bits) - 1), slot);
         }
     }
 }

@@ -3,7 +3,9 @@
 //! **Invariant:** a stream ends with the symbol for its end, which some decoders need.
 
 use super::{MAX_CONTENT, MIN_MATCH, SYMBOLS};
-use crate::codec::chunk_parser::{ChunkMatches, Costs, Effort, Item, Parser, UNIT, prices};
+use crate::codec::chunk_parser::{
+    ChunkMatches, Coder, Effort, Item, Parser, PriceTables, Recent, UNIT, prices, survey,
+};
 use crate::codec::prefix_code::{Codewords, LengthBuilder, WordWriter};
 
 /// The longest codeword in bits.
@@ -16,7 +18,9 @@ const END: usize = 256;
 #[derive(Debug, Default)]
 pub struct XpressEncoder {
     matches: ChunkMatches,
+    surveyed: Vec<Item>,
     parser: Parser,
+    tables: PriceTables,
     builder: LengthBuilder,
 }
 
@@ -28,38 +32,29 @@ impl XpressEncoder {
             return None;
         }
         let effort = effort(level);
-        self.matches.find(block, effort, MIN_MATCH, block.len());
-        let mut costs = XpressCosts {
-            prices: vec![9 * UNIT; SYMBOLS],
-        };
-        let mut frequencies = vec![0_u32; SYMBOLS];
-        let mut items: &[Item] = &[];
+        self.matches.find::<XpressCoder>(block, effort);
+        let range = 0..block.len();
+        let (found, recent) = (&self.matches, Recent::START);
+        survey::<XpressCoder>(block, range.clone(), found, recent, &mut self.surveyed);
+        let mut items = &self.surveyed[..];
+        let mut frequencies = frequencies_of(items);
         for _ in 0..effort.passes {
-            let range = (0, block.len());
+            set_prices(&frequencies, effort.nice, &mut self.tables);
             let found = (&self.matches, effort);
-            items = self.parser.parse(block, range, [1; 3], found, &costs);
-            frequencies.fill(0);
-            let symbols = items.iter().map(symbol).chain([END]);
-            for symbol in symbols {
-                if let Some(count) = frequencies.get_mut(symbol) {
-                    *count += 1;
-                }
-            }
-            prices(&frequencies, &mut costs.prices);
+            let (parser, tables) = (&mut self.parser, &self.tables);
+            items = parser.parse::<XpressCoder>(block, range.clone(), recent, found, tables);
+            frequencies = frequencies_of(items);
         }
         let code = Codewords::of(&mut self.builder, &frequencies, MAX_LEN);
         let (pairs, _) = code.lengths.as_chunks::<2>();
         let head = pairs.iter().map(|[low, high]| low | (high << 4)).collect();
         let mut writer = WordWriter::<1>::after(head);
         for item in items {
-            code.put(symbol(item), &mut writer);
-            if let Item::Match {
-                slot,
-                len,
-                distance,
-            } = *item
-            {
-                long_length(len as usize - MIN_MATCH, &mut writer);
+            code.put(symbol(*item), &mut writer);
+            if !item.is_literal::<XpressCoder>() {
+                let distance = item.number::<XpressCoder>();
+                let slot = distance.ilog2();
+                long_length(item.len::<XpressCoder>() - MIN_MATCH, &mut writer);
                 writer.put(distance - (1 << slot), slot);
             }
         }
@@ -69,27 +64,40 @@ impl XpressEncoder {
 }
 
 fn effort(level: u8) -> Effort {
-    let (depth, nice, passes) = match level {
-        0..=2 => (8, 32, 1),
-        3..=5 => (24, 64, 2),
-        6..=7 => (64, 128, 2),
-        _ => (256, 256, 3),
+    let (depth, nice, noted, passes) = match level {
+        0..=1 => (4, 24, 8, 0),
+        2..=3 => (8, 32, 16, 1),
+        4..=5 => (16, 48, 24, 1),
+        6 => (16, 48, 24, 2),
+        7 => (48, 96, 64, 2),
+        _ => (256, 256, MAX_CONTENT, 4),
     };
     Effort {
         depth,
         nice,
+        noted,
         passes,
     }
 }
 
 /// Returns the symbol of an item.
-fn symbol(item: &Item) -> usize {
-    match *item {
-        Item::Literal(byte) => byte.into(),
-        Item::Match { slot, len, .. } => {
-            256 + slot as usize * 16 + (len as usize - MIN_MATCH).min(15)
-        }
+fn symbol(item: Item) -> usize {
+    let number = item.number::<XpressCoder>();
+    if item.is_literal::<XpressCoder>() {
+        return number as usize;
     }
+    let short = (item.len::<XpressCoder>() - MIN_MATCH).min(15);
+    256 + XpressCoder::slot(number) * 16 + short
+}
+
+/// Returns how often symbols occur in a block of these items.
+fn frequencies_of(items: &[Item]) -> Vec<u32> {
+    let mut frequencies = vec![0; SYMBOLS];
+    for item in items {
+        frequencies[symbol(*item)] += 1;
+    }
+    frequencies[END] += 1;
+    frequencies
 }
 
 /// Writes what a symbol does not say of a length.
@@ -112,33 +120,37 @@ fn long_length(len: usize, writer: &mut WordWriter<1>) {
     }
 }
 
-struct XpressCosts {
-    prices: Vec<u32>,
+/// The items of XPRESS.
+struct XpressCoder;
+
+impl Coder for XpressCoder {
+    const HAS_REPEATS: bool = false;
+    const LEAST: usize = MIN_MATCH;
+    // its number has 16 bits
+    const MOST: usize = MAX_CONTENT - 1;
+    const LENGTH_BITS: u32 = 16;
+
+    #[inline(always)]
+    fn slot(number: u32) -> usize {
+        number.max(1).ilog2() as usize
+    }
 }
 
-impl Costs for XpressCosts {
-    const REPEATS: usize = 0;
-    const LEAST: usize = MIN_MATCH;
-    const MOST: usize = MAX_CONTENT;
-
-    fn slot(&self, distance: u32) -> usize {
-        distance.max(1).ilog2() as usize
-    }
-
-    #[inline]
-    fn literal(&self, byte: u8) -> u32 {
-        self.prices.get(usize::from(byte)).copied().unwrap_or(0)
-    }
-
-    #[inline]
-    fn matched(&self, slot: usize, len: usize) -> u32 {
-        let short = (len - MIN_MATCH).min(15);
-        let price = self.prices.get(256 + slot * 16 + short).copied();
-        let bits = match len - MIN_MATCH {
-            0..=14 => slot,
-            15..=269 => slot + 8,
-            _ => slot + 24,
-        };
-        price.unwrap_or(0) + u32::try_from(bits).unwrap_or(0) * UNIT
+/// Sets the prices of items by how often symbols occurred; of matches, those below `nice` bytes.
+fn set_prices(frequencies: &[u32], nice: usize, tables: &mut PriceTables) {
+    let mut symbols = vec![0; SYMBOLS];
+    prices(frequencies, &mut symbols);
+    let (literals, matches) = symbols.split_at(256);
+    tables.set_literals::<XpressCoder>(literals);
+    for (slot, of_slot) in (0_u32..).zip(matches.as_chunks::<16>().0) {
+        let of_lengths = (0..nice).map(|len| {
+            let more = match len {
+                0..=14 => 0,
+                15..=269 => 8,
+                _ => 24,
+            };
+            of_slot[len.min(15)] + (slot + more) * UNIT
+        });
+        tables.set_slot::<XpressCoder>(slot as usize, of_lengths);
     }
 }

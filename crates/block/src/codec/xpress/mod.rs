@@ -6,6 +6,10 @@
 //! number of bits of their distance and the low end of their length.
 
 mod decode;
+#[allow(
+    clippy::indexing_slicing,
+    reason = "indexes come from the items being encoded"
+)]
 mod encode;
 
 pub use decode::decode;
