@@ -97,7 +97,7 @@ impl<'a> ClusterSearch<'a> {
 
     /// Returns whether content is probably a shared tail by far, so that encoding it is not tried.
     fn foretells_shared_tail(&self, rest: usize, most: usize, rule: TailRule) -> bool {
-        let stored = (rest << 8) / self.ratio.max(1 << 8);
+        let stored = scaled(rest, 1 << 8, self.ratio.max(1 << 8));
         let is_short = rest <= BLOCK as usize || self.ratio > 0 && stored < most / 8 * 7;
         rest <= rule.shared && is_short
     }
@@ -112,7 +112,7 @@ impl<'a> ClusterSearch<'a> {
             Filling::Unknown => self.try_lengths(rest, room, |raw| compression.encode(raw))?,
         };
         if !stream.is_empty() {
-            self.ratio = ((raw << 8) / stream.len()).max(1 << 8);
+            self.ratio = scaled(raw, 1 << 8, stream.len()).max(1 << 8);
         }
         Ok((raw, stream))
     }
@@ -142,7 +142,7 @@ impl<'a> ClusterSearch<'a> {
     /// Estimates how much content fills the room, from what filled the last pcluster.
     fn guess(&self, room: usize) -> usize {
         let ratio = if self.ratio > 0 { self.ratio } else { 2 << 8 };
-        room.saturating_mul(ratio) >> 8
+        scaled(room, ratio, 1 << 8)
     }
 
     /// Hands more than enough to an encoder that stops when the room is full, as it looks at all
@@ -155,13 +155,13 @@ impl<'a> ClusterSearch<'a> {
     ) -> Result<(usize, Vec<u8>)> {
         let mut wanted = self.guess(room);
         for trial in 1.. {
-            let raw = (wanted + wanted / 4).min(rest.len());
+            let raw = wanted.saturating_add(wanted / 4).min(rest.len());
             let (taken, stream) = fill(rest.get(..raw).unwrap_or(rest))?;
             let is_full = taken < raw || room - stream.len().min(room) < room / FULL;
             if is_full || raw == rest.len() || trial == TRIALS {
                 return Ok((taken, stream));
             }
-            wanted = raw * room / stream.len().max(1);
+            wanted = scaled(raw, room, stream.len());
         }
         Ok((0, Vec::new()))
     }
@@ -193,6 +193,13 @@ impl<'a> ClusterSearch<'a> {
     }
 }
 
+/// Returns `len * by / of`: the same on machines of 32 bits, where the product of two lengths is
+/// more than a length holds.
+fn scaled(len: usize, by: usize, of: usize) -> usize {
+    let scaled = (len as u64).saturating_mul(by as u64) / (of as u64).max(1);
+    usize::try_from(scaled).unwrap_or(usize::MAX)
+}
+
 /// Estimates how much content fills the room, from what was tried before.
 fn estimate(trials: &[Trial], room: usize) -> usize {
     let Some(last) = trials.last() else { return 1 };
@@ -209,11 +216,11 @@ fn estimate(trials: &[Trial], room: usize) -> usize {
         room / (2 * FULL)
     };
     let target = room - margin;
-    let change = |stored_by: usize| stored_by.saturating_mul(raw) / stored;
+    let change = |stored_by: usize| scaled(stored_by, raw, stored);
     if last.stored > target {
         last.raw.saturating_sub(change(last.stored - target))
     } else {
-        last.raw + change(target - last.stored)
+        last.raw.saturating_add(change(target - last.stored))
     }
 }
 
@@ -244,6 +251,13 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+
+    #[test]
+    fn products_of_lengths_are_not_cut() {
+        assert_eq!(scaled(1 << 24, 1 << 20, 1 << 14), 1 << 30);
+        assert_eq!(scaled(7, 3, 0), 21);
+        assert_eq!(scaled(usize::MAX, 2, 1), usize::MAX);
+    }
 
     #[test]
     fn a_pcluster_is_not_tried_often() {
