@@ -67,7 +67,7 @@ impl Made {
     }
 
     /// Makes an inode.
-    fn inode(&self, mode: u32, links: u32, size: usize, unit: usize, blocks: &[u32]) -> Vec<u8> {
+    fn inode(&self, mode: u32, links: u32, size: u64, unit: usize, blocks: &[u32]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for word in [mode, 1_234_567_890, links] {
             bytes.extend(word.to_le_bytes());
@@ -75,7 +75,7 @@ impl Made {
         for half in [1000u16, 100] {
             bytes.extend(half.to_le_bytes());
         }
-        bytes.extend((size as u64).to_le_bytes());
+        bytes.extend(size.to_le_bytes());
         if self.features().has(Features::BLOCK_SIZES) {
             bytes.extend((unit as u32).to_le_bytes());
         }
@@ -95,17 +95,17 @@ impl Made {
             BLOCK
         };
         let blocks = self.store(content, unit);
-        let inode = self.inode(mode, links, content.len(), unit, &blocks);
+        let inode = self.inode(mode, links, content.len() as u64, unit, &blocks);
         self.inotab.extend(&inode);
         ((self.inotab.len() - inode.len()) / 4 + 2) as u64
     }
 
     fn finish(mut self, root: &[u8]) -> Vec<u8> {
         let blocks = self.store(root, BLOCK);
-        let root = self.inode(0o40755, 2, root.len(), BLOCK, &blocks);
+        let root = self.inode(0o40755, 2, root.len() as u64, BLOCK, &blocks);
         let table = std::mem::take(&mut self.inotab);
         let blocks = self.store(&table, BLOCK);
-        let inotab = self.inode(self.flags, 0, table.len(), BLOCK, &blocks);
+        let inotab = self.inode(self.flags, 0, table.len() as u64, BLOCK, &blocks);
         let pack = |bytes: &[u8]| match self.version {
             "01" => bytes.to_vec(),
             _ => lzma(bytes),
@@ -160,7 +160,9 @@ fn listing(entries: &[(&str, u64)]) -> Vec<u8> {
 }
 
 fn text(len: usize) -> Vec<u8> {
-    (0..len).map(|i| b'a' + (i * i / 7 % 23) as u8).collect()
+    (0..len as u64)
+        .map(|i| b'a' + (i * i / 7 % 23) as u8)
+        .collect()
 }
 
 fn open(bytes: &[u8]) -> Result<Cromfs> {
@@ -335,7 +337,7 @@ fn shared_blocks_take_no_memory_without_bound() {
         let one = made.store(&listing(&[]), BLOCK)[0];
         made.store(&[7; BLOCK], BLOCK);
         let blocks = vec![one + 1; 200_000];
-        let inode = made.inode(0o40_755, 2, 200_000 * BLOCK, BLOCK, &blocks);
+        let inode = made.inode(0o40_755, 2, 200_000 * BLOCK as u64, BLOCK, &blocks);
         made.inotab.extend(inode);
         listing(&[("a", 2)])
     }))
@@ -348,7 +350,7 @@ fn shared_blocks_take_no_memory_without_bound() {
         let entries: Vec<(&str, u64)> = names.iter().map(|name| (&**name, file)).collect();
         let shared = listing(&entries);
         let blocks = made.store(&shared, BLOCK);
-        let inode = made.inode(0o40_755, 2, shared.len(), BLOCK, &blocks);
+        let inode = made.inode(0o40_755, 2, shared.len() as u64, BLOCK, &blocks);
         let first = made.inotab.len() / 4 + 2;
         for _ in 0..4000 {
             made.inotab.extend(&inode);
@@ -363,7 +365,7 @@ fn shared_blocks_take_no_memory_without_bound() {
     // directories without names that share megabytes of zeros
     let error = open(&made(|made| {
         let zeros = made.store(&[0; BLOCK], BLOCK)[0];
-        let inode = made.inode(0o40_755, 2, 1000 * BLOCK, BLOCK, &vec![zeros; 1000]);
+        let inode = made.inode(0o40_755, 2, 1000 * BLOCK as u64, BLOCK, &vec![zeros; 1000]);
         let names: Vec<String> = (0..200).map(|number| format!("{number:04}")).collect();
         made.inotab.extend(inode.repeat(names.len()));
         let number = |index: usize| (2 + index * inode.len() / 4) as u64;
@@ -390,7 +392,7 @@ fn block_numbers_that_inodes_share_are_checked_once() {
         // the mode of an inode is a number of a block, too
         made.blocks.resize(40_000, (0, 0));
         let names: Vec<String> = (0..FILES).map(|number| format!("{number:04}")).collect();
-        let mut inode = made.inode(0o100_644, 0, 30 * BLOCK, BLOCK, &[]);
+        let mut inode = made.inode(0o100_644, 0, 30 * BLOCK as u64, BLOCK, &[]);
         inode[4..8].fill(0);
         inode[12..16].fill(0);
         made.inotab.extend(inode.repeat(FILES));
