@@ -20,7 +20,11 @@ pub(super) fn os_str(bytes: &[u8]) -> Cow<'_, OsStr> {
 }
 
 pub(super) fn os_string(bytes: Vec<u8>) -> OsString {
-    os_str(&bytes).into_owned()
+    match String::from_utf8(bytes) {
+        Ok(text) if !text.contains('\\') => text.into(),
+        Ok(text) => carried(text.as_bytes()),
+        Err(error) => carried(error.as_bytes()),
+    }
 }
 
 fn carried(bytes: &[u8]) -> OsString {
@@ -49,7 +53,11 @@ pub(super) fn bytes(text: &OsStr) -> Cow<'_, [u8]> {
 }
 
 pub(super) fn into_bytes(text: OsString) -> Vec<u8> {
-    bytes(&text).into_owned()
+    match text.into_string() {
+        Ok(plain) if !plain.contains('\\') => plain.into_bytes(),
+        Ok(plain) => released(OsStr::new(&plain)),
+        Err(text) => released(&text),
+    }
 }
 
 fn released(text: &OsStr) -> Vec<u8> {
