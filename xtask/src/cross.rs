@@ -128,6 +128,7 @@ pub fn cross(args: &[String]) -> Outcome {
     for target in TARGETS.iter().filter(is_wanted) {
         needs(target)?;
         if target.rust == windows::TARGET {
+            windows::lints()?;
             wine::library()?;
         }
         test(target, all)?;

@@ -17,6 +17,14 @@ pub(super) const TARGET: &str = "x86_64-pc-windows-gnu";
 /// Formats that keep all of the tree.
 const FORMATS: [&str; 3] = ["dwarfs", "squashfs", "erofs"];
 
+/// Lints the code that only Windows has.
+pub(super) fn lints() -> Outcome {
+    let mut clippy = cargo();
+    clippy.args(["clippy", "--quiet", "--package", "sinterfs-platform"]);
+    clippy.args(["--all-targets", "--target", TARGET, "--", "-D", "warnings"]);
+    run("clippy for Windows", &mut clippy)
+}
+
 /// Builds the program for Windows and for this machine, and compares what they do.
 pub(super) fn round_trips() -> Outcome {
     let mut build = cargo();
