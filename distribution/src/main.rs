@@ -15,6 +15,7 @@
 mod binary;
 mod changelog;
 mod debian;
+mod frameworks;
 mod library;
 mod licences;
 mod proof;
@@ -136,7 +137,7 @@ fn dist_for(target: &str, options: DistributionOptions, metadata: &serde_json::V
         fast: options.fast,
     };
     let texts = licences::texts(metadata)?;
-    let made = targets::ship(&release, &options.profile, target, &texts)?;
+    let made = targets::ship(&release, &options.profile, target, metadata, &texts)?;
     let name = made.file_name().unwrap_or_default();
     let mut sum = Command::new("sha256sum");
     let sum = run::output(sum.arg("--").arg(name).current_dir(&release.output))?;

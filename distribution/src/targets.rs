@@ -7,7 +7,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::Value;
+
 use super::binary::{folder, remapped};
+use super::frameworks;
 use super::proof;
 use super::release::{Release, path_error};
 use super::zip::{ZipFile, archive};
@@ -104,12 +107,13 @@ pub fn ship(
     release: &Release,
     profile: &str,
     target: &str,
+    metadata: &Value,
     licences: &str,
 ) -> Result<PathBuf, String> {
     let names = || TARGETS.map(|target| target.rust).join(", ");
     let found = TARGETS.iter().find(|one| one.rust == target);
     let target = found.ok_or_else(|| format!("no target {target}: {}", names()))?;
-    let program = target.build(profile)?;
+    let program = target.build(profile, metadata)?;
     target.try_out(&program, &release.output)?;
     let name = format!("sinter-{}-{}", release.version, target.name);
     if target.rust.contains("linux") {
@@ -153,43 +157,41 @@ impl ShippedTarget {
         }
     }
 
-    fn build(&self, profile: &str) -> Result<PathBuf, String> {
+    fn is_macos(&self) -> bool {
+        self.rust.ends_with("apple-darwin")
+    }
+
+    fn build(&self, profile: &str, metadata: &Value) -> Result<PathBuf, String> {
         if run::output(Command::new("rustup").arg("--version")).is_ok() {
             let mut add = Command::new("rustup");
             run("rustup target add", add.args(["target", "add", self.rust]))?;
         }
-        let variable = self.rust.replace('-', "_");
-        let mut command = run::cargo();
-        match self.linker {
-            Linker::Gcc(prefix) => {
-                let gcc = format!("{prefix}-gcc");
-                run::output(Command::new(&gcc).arg("--version")).map_err(|_| {
-                    format!("no {gcc}: `./x dist --target {}` installs it", self.rust)
-                })?;
-                let linker = format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase());
-                command.arg("build").env(linker, &gcc);
-                command.env(format!("CC_{variable}"), &gcc);
-            }
-            Linker::Zig => {
-                let zig = zig()?;
-                let path = std::env::var("PATH").unwrap_or_default();
-                command.env("PATH", format!("{}:{path}", zig.display()));
-                command.arg("zigbuild");
-            }
+        let mut command = match self.linker {
+            Linker::Gcc(prefix) => self.cargo_with_gcc(prefix)?,
+            Linker::Zig => cargo_with_zig()?,
+        };
+        command.args(["--locked", "--package", "sinterfs-cli", "--bin", "sinter"]);
+        command.args(["--profile", profile, "--target", self.rust]);
+        command.env("RUSTFLAGS", remapped());
+        if self.is_macos() {
+            // frameworks that only an SDK of Apple has
+            let stubs = frameworks::stubs(metadata, &run::target().join("zig"))?;
+            command.args(["--", "-C", &format!("link-arg=-F{}", stubs.display())]);
         }
-        command
-            .args([
-                "--locked",
-                "--package",
-                "sinterfs-cli",
-                "--profile",
-                profile,
-            ])
-            .args(["--target", self.rust])
-            .env("RUSTFLAGS", remapped());
         run(&format!("build sinter for {}", self.rust), &mut command)?;
         let program = run::target().join(self.rust).join(folder(profile));
         Ok(program.join(self.program_name()))
+    }
+
+    fn cargo_with_gcc(&self, prefix: &str) -> Result<Command, String> {
+        let (gcc, variable) = (format!("{prefix}-gcc"), self.rust.replace('-', "_"));
+        run::output(Command::new(&gcc).arg("--version"))
+            .map_err(|_| format!("no {gcc}: `./x dist --target {}` installs it", self.rust))?;
+        let linker = format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase());
+        let mut command = run::cargo();
+        command.arg("rustc").env(linker, &gcc);
+        command.env(format!("CC_{variable}"), &gcc);
+        Ok(command)
     }
 
     /// Builds, checks and extracts images of the documentation by an emulator.
@@ -230,6 +232,16 @@ impl ShippedTarget {
         }
         std::fs::remove_dir_all(&dir).map_err(|e| path_error(&dir, &e))
     }
+}
+
+/// Starts a command of cargo that compiles and links with zig.
+fn cargo_with_zig() -> Result<Command, String> {
+    let zig = zig()?;
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new(zig.join("cargo-zigbuild"));
+    command.current_dir(run::root()).arg("rustc");
+    command.env("PATH", format!("{}:{path}", zig.display()));
+    Ok(command)
 }
 
 /// Returns the directory of zig's programs, which is made if it is missing.
