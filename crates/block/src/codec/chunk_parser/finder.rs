@@ -96,8 +96,8 @@ impl MatchList {
     /// Makes room for the matches of the next position.
     #[inline(always)]
     fn reserve(&mut self) {
-        if self.found.len() < self.count + MOST + 2 {
-            let more = self.count + self.starts.len() + MOST + 2;
+        if self.found.len() < self.count + MOST + 3 {
+            let more = self.count + self.starts.len() + MOST + 3;
             self.found.resize(more, FoundMatch::default());
         }
     }
@@ -107,6 +107,15 @@ impl MatchList {
     fn offer(&mut self, found: FoundMatch, is_match: bool) {
         self.found[self.count] = found;
         self.count += usize::from(is_match);
+    }
+
+    /// Lets the last match take the place of the one before if there are too many.
+    #[inline(always)]
+    fn keep(&mut self, most: usize) {
+        if self.count > most {
+            self.found[most - 1] = self.found[most];
+            self.count = most;
+        }
     }
 }
 
@@ -265,20 +274,18 @@ impl<P: TreePosition> Growth<'_, P> {
             depth -= 1;
             let earlier = node.index();
             let there = &chunk[earlier..];
-            if there[len] == own[len] {
-                len = agreement(own, there, len + 1);
-                if len > best {
-                    best = len;
-                    if WANTED {
-                        list.count = list.count.min(first + MOST - 1);
-                        list.offer(FoundMatch::new::<C>(at - earlier, len), true);
-                    }
-                }
-                if len >= nice {
-                    children[places[1]] = children[2 * earlier];
-                    children[places[0]] = children[2 * earlier + 1];
-                    return best;
-                }
+            // no branch for what cannot be predicted
+            len = agreement(own, there, len);
+            if WANTED {
+                let found = FoundMatch::new::<C>(at - earlier, len);
+                list.offer(found, len > best);
+                list.keep(first + MOST);
+            }
+            best = best.max(len);
+            if len >= nice {
+                children[places[1]] = children[2 * earlier];
+                children[places[0]] = children[2 * earlier + 1];
+                return best;
             }
             let side = usize::from(there[len] < own[len]);
             children[places[side]] = node;
@@ -309,9 +316,10 @@ fn agrees(chunk: &[u8], quad: u32, at: usize, earlier: usize, len: u32) -> (bool
     (is_match, distance)
 }
 
-/// Returns how many bytes agree, of which so many are known to.
+/// Returns how many bytes of the first slice agree with those of the second, which is as long or
+/// longer; so many are known to.
 #[inline(always)]
-fn agreement(a: &[u8], b: &[u8], known: usize) -> usize {
+pub(super) fn agreement(a: &[u8], b: &[u8], known: usize) -> usize {
     let mut same = known;
     while let (Some(x), Some(y)) = (word(a, same), word(b, same)) {
         let differ = x ^ y;

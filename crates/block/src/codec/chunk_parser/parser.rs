@@ -5,10 +5,9 @@
 
 use std::ops::Range;
 
-use super::finder::{ChunkMatches, Effort};
+use super::finder::{ChunkMatches, Effort, agreement};
 use super::items::{Coder, FoundMatch, Item, REPEATS, Recent};
 use super::prices::{PriceTables, ROW};
-use crate::codec::match_finder::extend;
 
 /// Prices that are added at once. The number of lengths of a match cannot be predicted, so that
 /// looking at some too many costs less than a loop for each.
@@ -161,9 +160,10 @@ impl Step<'_> {
         if !(agree[0] | agree[1] | agree[2]) {
             return Ok(0);
         }
+        let own = &chunk[here..here + room.min(C::MOST)];
         let mut best = 0;
         for index in (0..REPEATS).filter(|index| agree[*index]) {
-            let len = extend(chunk, here, here - distances[index], 2, C::MOST.min(room));
+            let len = agreement(own, &chunk[here - distances[index]..], 2);
             let item = Item::repeated::<C>(index, len);
             if len >= self.nice {
                 return Err(item);

@@ -7,9 +7,8 @@
 
 use std::ops::Range;
 
-use super::finder::ChunkMatches;
+use super::finder::{ChunkMatches, agreement};
 use super::items::{Coder, Item, Recent};
-use crate::codec::match_finder::extend;
 
 /// From this length on, the next position is not looked at.
 const CERTAIN: usize = 8;
@@ -73,8 +72,9 @@ fn best<C: Coder>(
         if distance > at || chunk[at - distance..at - distance + 2] != *next {
             continue;
         }
-        let len = extend(chunk, at, at - distance, 2, C::MOST.min(room));
-        let score = len * 4 + 24;
+        let own = &chunk[at..at + room.min(C::MOST)];
+        let len = agreement(own, &chunk[at - distance..], 2);
+        let score = len * 4 + 20;
         if score > best.0 {
             best = (score, Item::repeated::<C>(index, len));
         }

@@ -15,7 +15,7 @@ mod slices;
 mod streams;
 mod table;
 
-pub(super) use matches::{Finder, Match, agreement, extend};
+pub(super) use matches::{Finder, Match, agreement};
 pub(super) use noise::{PIECE as NOISE_PIECE, is_noise};
 pub(super) use slices::{SLICE, Search, Slice, Slicer, threads};
 pub(super) use table::{MAX_COVER, MatchTable};
