@@ -177,8 +177,8 @@ impl Pair<'_> {
     fn directory(&mut self, ino: Ino, path: &Path) -> Result<(), String> {
         let mut names: BTreeSet<Vec<u8>> = BTreeSet::new();
         let listed = self.image.read_dir(ino, Cursor::START, &mut |entry| {
-            // the C library leaves out entries with this number
-            if entry.ino != Ino(0) {
+            // the C library leaves out entries that the kernel gives this number
+            if self.judge == Judge::Unsquashfs || entry.ino != Ino(0) {
                 names.insert(entry.name.to_vec());
             }
             ControlFlow::Continue(())
