@@ -222,7 +222,7 @@ impl Pair<'_> {
             return Ok(());
         }
         let place = |what: String| format!("{}: {what}", path.display());
-        metadata(&inode, &stat).map_err(place)?;
+        metadata(self.judge, &inode, &stat).map_err(place)?;
         self.compared.inodes += 1;
         match inode.kind {
             FileType::Directory => self.directory(ino, path),
@@ -267,10 +267,14 @@ impl Pair<'_> {
 }
 
 /// Compares what stat(2) tells.
-fn metadata(inode: &Inode, stat: &Metadata) -> Result<(), String> {
+fn metadata(judge: Judge, inode: &Inode, stat: &Metadata) -> Result<(), String> {
     let mode = inode.kind.bits() | u32::from(inode.meta.mode);
-    // Linux has no owner with this number, and shows another in its place
-    let owner = |id| if id == u32::MAX { 65_534 } else { id };
+    // Linux has no owner with this number: chown(2) changes nothing, and a mount shows another one
+    let none = match judge {
+        Judge::Unsquashfs => 0,
+        Judge::KernelErofs => 65_534,
+    };
+    let owner = |id| if id == u32::MAX { none } else { id };
     let ours = (mode, owner(inode.meta.uid), owner(inode.meta.gid));
     let theirs = (stat.mode(), stat.uid(), stat.gid());
     let is_sized = matches!(inode.kind, FileType::File | FileType::Symlink);
