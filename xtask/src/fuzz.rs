@@ -49,7 +49,7 @@ fn led_by_coverage(target: &str, seconds: &str) -> Outcome {
     let host = host()?;
     command.args(["run", "--release", "--target", &host, "--bin", target, "--"]);
     command.arg(&corpus);
-    command.args(["-max_len=262144", "-rss_limit_mb=2048", "-timeout=20"]);
+    command.args(["-max_len=262144", "-rss_limit_mb=512", "-timeout=5"]);
     command.arg(format!("-max_total_time={seconds}"));
     let artifacts = dir.join("artifacts").join(target);
     std::fs::create_dir_all(&artifacts).map_err(|error| error.to_string())?;

@@ -102,7 +102,7 @@ pub fn read_everything(bytes: Vec<u8>) -> sinterfs::Result<()> {
     // demand, and who walks them refuses what is out of order (`ops::walk`)
     let is_validated = image.info().format == "dwarfs";
     let mut todo = vec![image.info().root];
-    let mut budget = 200_000;
+    let mut budget = 20_000;
     // a block that thousands of files share is decoded for each of them if it is damaged
     let mut unreadable = 0;
     while let Some(dir) = todo.pop() {
