@@ -23,9 +23,6 @@ struct Cluster<'a> {
     largest: u64,
 }
 
-/// Large contents that may wait for a block with room, while smaller ones fill the one before.
-const WAITING: usize = 4;
-
 /// The contents that are expected to be in one block, and its room for more.
 struct Window {
     contents: Vec<u32>,
@@ -57,20 +54,15 @@ pub(super) fn first_in_blocks(
 ) {
     let is_large = |content: u32| size(content) >= block_size / LARGE;
     let mut contents = chain.contents.iter().copied().peekable();
-    let mut waiting: Vec<u32> = Vec::new();
-    while contents.peek().is_some() || !waiting.is_empty() {
+    while contents.peek().is_some() {
         let mut window = Window {
             contents: Vec::new(),
             room: block_size,
             block_size,
         };
-        waiting.retain(|&content| !window.take(content, size(content)));
         while let Some(&next) = contents.peek() {
             if !window.take(next, size(next)) {
-                if !is_large(next) || waiting.len() == WAITING {
-                    break;
-                }
-                waiting.push(next);
+                break;
             }
             contents.next();
         }
@@ -184,8 +176,9 @@ mod tests {
             block_starts: Vec::new(),
         };
         first_in_blocks(&chain, 80, |content| sizes[content as usize], &mut ordered);
-        // 60 has no room in the first block nor 200 in the second, whose third block is half empty
-        assert_eq!(ordered.contents, [2, 0, 1, 3, 4, 5, 7, 6, 8]);
+        // 60 has no room in the first block nor 200 in the second, and the third one's last block
+        // has room for 3 and 9
+        assert_eq!(ordered.contents, [2, 0, 1, 3, 4, 5, 6, 7, 8]);
         assert_eq!(ordered.block_starts, [2, 3, 6]);
     }
 }

@@ -50,7 +50,7 @@ pub(crate) const OPEN_BLOCKS: usize = 2;
 fn least_closed(block_size: usize, read_cost: ReadCost) -> usize {
     match read_cost {
         ReadCost::Remote => block_size / 16,
-        ReadCost::Free | ReadCost::Mount => block_size / 4 * 3,
+        ReadCost::Free | ReadCost::Mount => block_size / 8 * 7,
     }
 }
 
