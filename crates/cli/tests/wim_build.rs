@@ -93,3 +93,14 @@ fn wimlib_applies_the_source() {
     let info = String::from_utf8_lossy(&info.unwrap().stdout).into_owned();
     assert!(info.contains("a <name> & more"), "{info}");
 }
+
+#[test]
+fn reading_a_source_does_not_change_its_image() {
+    let work = scratch();
+    let (tree, image) = (work.path().join("tree"), work.path().join("image.wim"));
+    fs::create_dir(&tree).unwrap();
+    fs::write(tree.join("file"), "content").unwrap();
+    let first = build(&tree, &image, &[]);
+    support::shell(&tree, "touch -a -d 2001-02-03 file .");
+    assert!(build(&tree, &image, &[]) == first);
+}

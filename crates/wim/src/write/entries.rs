@@ -16,6 +16,9 @@ const EPOCH: i64 = 11_644_473_600;
 /// The length of an entry in bytes, without names.
 const ENTRY_LEN: usize = 102;
 
+/// Nanoseconds in the unit of times.
+pub(super) const UNIT_NANOS: u32 = 100;
+
 /// The most bytes of the value of an extended attribute.
 const VALUE_MAX: usize = u16::MAX as usize;
 
@@ -38,7 +41,7 @@ pub(super) fn units(time: Time) -> u64 {
     let secs = time.secs.saturating_add(EPOCH);
     let secs = u64::try_from(secs).unwrap_or(0);
     secs.saturating_mul(10_000_000)
-        .saturating_add(u64::from(time.nanos / 100))
+        .saturating_add(u64::from(time.nanos / UNIT_NANOS))
 }
 
 /// Returns whether an extended attribute can be stored.
@@ -61,10 +64,9 @@ pub(super) fn put(out: &mut Vec<u8>, tree: &Tree, node: &Node, name: &[u8], to: 
     out.extend(u32::MAX.to_le_bytes());
     out.extend(to.listing.to_le_bytes());
     out.extend([0; 16]);
-    let times = &node.meta.times;
-    for time in [times.modified, times.accessed, times.modified] {
-        out.extend(units(time).to_le_bytes());
-    }
+    // those of access, of which any read makes a new one, would make images of one tree differ
+    let modified = units(node.meta.times.modified).to_le_bytes();
+    out.extend([modified; 3].as_flattened());
     // that of a link is in a stream, as is its empty content
     out.extend(if is_link { [0; 20] } else { to.digest });
     out.extend([0; 4]);
