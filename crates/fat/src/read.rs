@@ -12,5 +12,6 @@ mod nodes;
 mod open;
 
 pub use boot::is_image;
+pub use nodes::FatLosses;
 pub(crate) use nodes::FatNode;
 pub use open::{Fat, OpenOptions};

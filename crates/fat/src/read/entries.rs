@@ -11,6 +11,10 @@ use sinterfs_model::Time;
 pub(crate) mod attributes {
     /// The file is not to be written.
     pub(crate) const READ_ONLY: u8 = 0x01;
+    /// The file is not listed.
+    pub(crate) const HIDDEN: u8 = 0x02;
+    /// The file belongs to the system.
+    pub(crate) const SYSTEM: u8 = 0x04;
     /// The label of the volume.
     pub(crate) const LABEL: u8 = 0x08;
     /// The entry is a directory.
@@ -35,6 +39,10 @@ pub(crate) struct FileEntry {
     pub(crate) cluster: u32,
     pub(crate) size: u32,
     pub(crate) modified: Time,
+    /// Whether there is a time of creation.
+    pub(crate) has_birth: bool,
+    /// Whether there is a date of access.
+    pub(crate) has_access: bool,
 }
 
 /// What a directory has.
@@ -81,6 +89,8 @@ pub(crate) fn listing(bytes: &[u8], has_high: bool) -> FatListing {
                     cluster: u32::from(high) << 16 | u32::from(word(entry, 26)),
                     size: u32::from(word(entry, 28)) | u32::from(word(entry, 30)) << 16,
                     modified: time(word(entry, 24), word(entry, 22)),
+                    has_birth: word(entry, 16) != 0,
+                    has_access: word(entry, 18) != 0,
                 });
             }
         }

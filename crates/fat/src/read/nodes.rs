@@ -98,6 +98,27 @@ pub(crate) struct FatNodes {
     pub(crate) label: Option<Vec<u8>>,
     /// What is not shown, and why.
     pub(crate) left_out: Vec<String>,
+    pub(super) losses: FatLosses,
+}
+
+/// How many files and directories have what is not shown of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FatLosses {
+    /// The attributes hidden or system.
+    pub attributes: u64,
+    /// Times of creation.
+    pub births: u64,
+    /// Dates of access.
+    pub accesses: u64,
+}
+
+impl FatLosses {
+    fn add(&mut self, entry: &FileEntry) {
+        let unshown = attributes::HIDDEN | attributes::SYSTEM;
+        self.attributes += u64::from(entry.attributes & unshown != 0);
+        self.births += u64::from(entry.has_birth);
+        self.accesses += u64::from(entry.has_access);
+    }
 }
 
 impl FatNodes {
@@ -234,6 +255,7 @@ impl FatWalk<'_> {
                 Err(error) => problem = Some(error),
             }
         }
+        self.found.losses.add(&entry);
         self.found.names.push(FatName {
             name: entry.name,
             node: index,
@@ -298,6 +320,8 @@ fn directory() -> FileEntry {
         cluster: 0,
         size: 0,
         modified: Time::default(),
+        has_birth: false,
+        has_access: false,
     }
 }
 

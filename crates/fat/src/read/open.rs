@@ -9,7 +9,7 @@ use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Capability, Error, FsInfo, ImageInfo, Ino, Limits, Result};
 
 use super::boot::BootSector;
-use super::nodes::FatNodes;
+use super::nodes::{FatLosses, FatNodes};
 
 /// Options for opening an image.
 #[derive(Debug, Clone, Default)]
@@ -81,6 +81,11 @@ impl Fat {
     /// Returns what is not shown, and why.
     pub fn left_out(&self) -> &[String] {
         &self.nodes.left_out
+    }
+
+    /// Returns how many files and directories have what is not shown of them.
+    pub fn losses(&self) -> FatLosses {
+        self.nodes.losses
     }
 
     /// Returns the bytes of the file system that are there.

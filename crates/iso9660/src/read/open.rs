@@ -307,7 +307,7 @@ fn image_info(
             xattrs: is_rock_ridge,
             special_hard_links: is_rock_ridge,
             holes: true,
-            all_times: is_rock_ridge,
+            all_times: facts.other_times,
             time_unit: if facts.long_times {
                 10_000_000
             } else {

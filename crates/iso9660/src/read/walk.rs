@@ -41,6 +41,8 @@ pub(super) struct WalkFacts {
     pub(super) hidden: u64,
     /// Whether there are times with hundredths of seconds.
     pub(super) long_times: bool,
+    /// Whether there are times of access or of inode change besides those of modification.
+    pub(super) other_times: bool,
     /// Whether there are entries of zisofs.
     pub(super) zisofs_entries: bool,
 }
@@ -206,6 +208,8 @@ impl IsoWalk<'_> {
         };
         let found = RockRidge::read(reader, record.system_use, &mut self.continued)?;
         self.facts.long_times |= found.long_times;
+        let [_, accessed, changed] = found.times;
+        self.facts.other_times |= accessed.is_some() || changed.is_some();
         Ok(found)
     }
 

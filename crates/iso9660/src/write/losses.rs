@@ -14,6 +14,13 @@ pub(super) fn losses(tree: &Tree, keeps_xattrs: bool) -> Vec<Loss> {
     let is_lost = |time: &Time| ShortDate::from_seconds(time.secs).is_none();
     let losses = [
         (
+            "times of modification finer than a second (rounded down)",
+            count(&|node| {
+                let time = &node.meta.times.modified;
+                time.nanos != 0 && !is_lost(time)
+            }),
+        ),
+        (
             "times of modification before 1900 or after 2155 (the nearest is stored)",
             count(&|node| is_lost(&node.meta.times.modified)),
         ),

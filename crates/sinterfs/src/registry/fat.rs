@@ -7,7 +7,7 @@ use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
 
 use sinterfs_fat::read::{Fat, OpenOptions as FatOptions, is_image};
-use sinterfs_model::{Error, Image, Ino, Observer, Result};
+use sinterfs_model::{Error, Image, Ino, Loss, Observer, Result};
 use sinterfs_ops::StoredBlock;
 
 use crate::format::Format;
@@ -90,6 +90,17 @@ impl Handle for Opened {
                 format!("{:08X}", image.serial()).into(),
             ),
         ])
+    }
+
+    fn unrepresented(&self) -> Result<Vec<Loss>> {
+        let losses = self.concrete.losses();
+        let all = [
+            ("attributes of Windows", losses.attributes),
+            ("times of birth", losses.births),
+            ("dates of access", losses.accesses),
+        ];
+        let found = all.into_iter().filter(|(_, count)| *count > 0);
+        Ok(found.map(|(what, count)| Loss { what, count }).collect())
     }
 
     fn warnings(&self) -> Vec<Error> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
 use sinterfs_iso9660::read::{Iso9660, is_image};
-use sinterfs_model::{Image, Ino, Observer, Result};
+use sinterfs_model::{Image, Ino, Kind, Loss, Observer, Result};
 use sinterfs_ops::StoredBlock;
 
 #[cfg(feature = "write")]
@@ -107,6 +107,22 @@ impl Handle for Opened {
 
     fn offset(&self) -> u64 {
         self.concrete.offset()
+    }
+
+    fn unrepresented(&self) -> Result<Vec<Loss>> {
+        let boot_images = match self.concrete.boot_catalog() {
+            Some(Ok(catalog)) => catalog.entries.len() as u64,
+            // a damaged one is lost as well, which must not be in the way of the files
+            Some(Err(error)) if error.kind() == Kind::Corrupt => 1,
+            Some(Err(error)) => return Err(error),
+            None => 0,
+        };
+        let all = [
+            ("associated files", self.concrete.associated_files()),
+            ("boot images of El Torito", boot_images),
+        ];
+        let found = all.into_iter().filter(|(_, count)| *count > 0);
+        Ok(found.map(|(what, count)| Loss { what, count }).collect())
     }
 
     fn cache(&self) -> &Arc<BlockCache> {

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use sinterfs_block::Sink;
-use sinterfs_model::{Error, Loss, Observer, Result, Setting};
+use sinterfs_model::{Error, Observer, Result, Setting};
 use sinterfs_pipeline::{HotList, Priorities, Scratch};
 
 use crate::write::create::{Blob, CreateOptions};
@@ -123,8 +123,10 @@ impl Work<'_> {
     fn report(&self, mut pipeline: PipelineReport) -> BuildReport {
         let input = &self.prepared.input;
         input.add_unrepresented(&mut pipeline.image.losses);
-        let lost = self.lost_times(&pipeline);
-        pipeline.image.losses.extend(lost);
+        if !self.format.knows(Setting::AllTimes) {
+            let lost = input.times_of_access(&pipeline.tree);
+            pipeline.image.losses.extend(lost);
+        }
         pipeline.memory = pipeline.memory.saturating_add(input.cache_bytes());
         BuildReport {
             format: self.name,
@@ -132,18 +134,6 @@ impl Work<'_> {
             conflicts: input.conflicts(),
             objects: None,
         }
-    }
-
-    /// Counts the times that an image has and a format without them does not keep.
-    fn lost_times(&self, pipeline: &PipelineReport) -> Option<Loss> {
-        let times = self.prepared.input.times();
-        let has_all = times.is_some_and(|(_, all)| all);
-        let tree = &pipeline.tree;
-        let lost = has_all && !self.format.knows(Setting::AllTimes);
-        lost.then(|| Loss {
-            what: "files with times of access and of inode change",
-            count: tree.directories + tree.files + tree.symlinks + tree.specials,
-        })
     }
 }
 

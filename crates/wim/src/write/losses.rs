@@ -4,7 +4,7 @@
 
 use sinterfs_model::{Content, Loss, NodeId, Rdev, Tree};
 
-use super::entries::{fits, units};
+use super::entries::{UNIT_NANOS, fits, units};
 
 /// Counts what is lost.
 pub(super) fn losses(tree: &Tree, left_out: u64) -> Vec<Loss> {
@@ -22,6 +22,10 @@ pub(super) fn losses(tree: &Tree, left_out: u64) -> Vec<Loss> {
     let early = nodes().filter(|node| {
         let modified = node.meta.times.modified;
         units(modified) == 0
+    });
+    let finer = nodes().filter(|node| {
+        let modified = node.meta.times.modified;
+        modified.nanos % UNIT_NANOS != 0 && units(modified) != 0
     });
     let root = tree.node(NodeId::ROOT);
     debug_assert!(matches!(root.content, Content::Directory { .. }));
@@ -43,6 +47,10 @@ pub(super) fn losses(tree: &Tree, left_out: u64) -> Vec<Loss> {
             devices.count() as u64,
         ),
         ("times before 1601", early.count() as u64),
+        (
+            "times of modification finer than 100 nanoseconds (rounded down)",
+            finer.count() as u64,
+        ),
     ];
     let losses = losses.into_iter().filter(|(_, count)| *count > 0);
     losses.map(|(what, count)| Loss { what, count }).collect()

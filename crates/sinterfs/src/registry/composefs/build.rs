@@ -81,6 +81,8 @@ fn build_from_input(
     });
     let (files, mut pipeline) = packed.map_err(|error| interrupted(error, observer))?;
     input.add_unrepresented(&mut pipeline.image.losses);
+    let times = input.times_of_access(&pipeline.tree);
+    pipeline.image.losses.extend(times);
     pipeline.memory = input
         .cache_bytes()
         .saturating_add(request.threads as u64 * contents::MEMORY);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
-use sinterfs_model::{Error, Kind, Loss, Observer, Result, Source};
+use sinterfs_model::{Error, Kind, Loss, Observer, Result, Source, TreeStats};
 use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::merge::Conflicts;
 use sinterfs_pipeline::source::{
@@ -107,6 +107,16 @@ impl OpenInput {
     /// whether an image has all times; `None` if there is no image.
     pub(crate) fn times(&self) -> Option<(u64, bool)> {
         self.images.times()
+    }
+
+    /// Counts the inodes of images with times of access and of inode change, which a format
+    /// without them loses.
+    pub(crate) fn times_of_access(&self, tree: &TreeStats) -> Option<Loss> {
+        let has_all = self.times().is_some_and(|(_, all)| all);
+        has_all.then(|| Loss {
+            what: "files with times of access and of inode change",
+            count: tree.directories + tree.files + tree.symlinks + tree.specials,
+        })
     }
 
     /// Keeps decoded blocks in a scratch file, too, if not all fit into memory.
