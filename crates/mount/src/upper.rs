@@ -138,7 +138,7 @@ fn copy_attributes(from: impl AsFd, to: &Path) -> rustix::io::Result<()> {
     copy_xattrs(&from, to)?;
     let time = Timespec {
         tv_sec: stat.st_mtime,
-        tv_nsec: stat.st_mtime_nsec.cast_signed(),
+        tv_nsec: stat.st_mtime_nsec.try_into().unwrap_or_default(),
     };
     let times = Timestamps {
         last_access: time,
