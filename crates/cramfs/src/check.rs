@@ -1,6 +1,6 @@
 //! Checks an image: its checksum, every inode, and the block pointers of every file.
 //!
-//! In: a source. Out: `Report`, which lists every problem with its location.
+//! In: a source. Out: `InodeReport`, which lists every problem with its location.
 //!
 //! **Invariant:** continues after damage where possible. Whether blocks decode shows when all files
 //! are read.
@@ -10,36 +10,13 @@ use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::checksum::crc32;
-use sinterfs_model::{Error, FileType, Findings, Image, Ino, Kind, Observer, Result, Stage, Tally};
+use sinterfs_model::{Error, FileType, Image, Ino, InodeReport, Observer, Result, Stage, Tally};
 
 use crate::layout::CHECKSUM_AT;
 use crate::read::{Cramfs, OpenOptions};
 
 /// Bytes that are read at once for the checksum.
 const READ_LEN: u64 = 1 << 18;
-
-/// What a check found.
-#[derive(Debug, Default)]
-pub struct Report {
-    /// The number of inodes checked.
-    pub inodes: u64,
-    /// Problems and notes, in the order of the image.
-    pub findings: Findings,
-}
-
-impl Report {
-    /// Records damage as a finding; returns errors that end the check.
-    fn record(&mut self, result: Result<()>) -> Result<()> {
-        match result {
-            Ok(()) => Ok(()),
-            Err(error) if matches!(error.kind(), Kind::Io | Kind::Cancelled) => Err(error),
-            Err(error) => {
-                self.findings.problem(error);
-                Ok(())
-            }
-        }
-    }
-}
 
 /// Checks the image in a source.
 ///
@@ -49,24 +26,19 @@ pub fn check(
     source: Arc<dyn ReadAt>,
     options: &OpenOptions,
     observer: &dyn Observer,
-) -> Result<Report> {
-    let mut report = Report::default();
+) -> Result<InodeReport> {
+    let mut report = InodeReport::default();
     let len = source.len();
-    let image = match Cramfs::open(source, options) {
-        Ok(image) => image,
-        Err(error) if matches!(error.kind(), Kind::Corrupt | Kind::Limit) => {
-            report.findings.problem(error);
-            return Ok(report);
-        }
-        Err(error) => return Err(error),
+    let Some(image) = report.findings.opened(Cramfs::open(source, options))? else {
+        return Ok(report);
     };
     let head = image.head();
     if head.version() == 1 {
         let note = "the image is of version 1: it has no checksum";
         report.findings.note(note.to_owned());
     } else {
-        report.record(checksum(&image, observer))?;
-        report.record(counts(&image))?;
+        report.findings.record(checksum(&image, observer))?;
+        report.findings.record(counts(&image))?;
     }
     let end = image.offset().saturating_add(head.size);
     if len > end {
@@ -114,12 +86,8 @@ fn counts(image: &Cramfs) -> Result<()> {
     Err(Error::corrupt(what).at("superblock", image.offset() + image.head().at))
 }
 
-fn inodes(image: &Cramfs, report: &mut Report, observer: &dyn Observer) -> Result<()> {
-    let tally = |items| Tally {
-        items,
-        ..Tally::default()
-    };
-    observer.expect(Stage::Verify, tally(image.nodes.all().len() as u64));
+fn inodes(image: &Cramfs, report: &mut InodeReport, observer: &dyn Observer) -> Result<()> {
+    observer.expect(Stage::Verify, Tally::items(image.nodes.all().len() as u64));
     for (number, node) in (1..).zip(image.nodes.all()) {
         observer.check_cancelled()?;
         let found = match node.kind {
@@ -127,9 +95,9 @@ fn inodes(image: &Cramfs, report: &mut Report, observer: &dyn Observer) -> Resul
             FileType::Symlink => image.read_link(Ino(number)).map(drop),
             _ => Ok(()),
         };
-        report.record(found)?;
+        report.findings.record(found)?;
         report.inodes += 1;
-        observer.advance(Stage::Verify, tally(1));
+        observer.advance(Stage::Verify, Tally::items(1));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Checks an image: decodes every fblock, and follows every block number of every inode.
 //!
-//! In: a source. Out: `Report`, which lists every problem with its location.
+//! In: a source. Out: `InodeReport`, which lists every problem with its location.
 //!
 //! **Invariant:** continues after damage where possible. The format has no checksums: damage that
 //! decodes to other bytes is not found.
@@ -8,32 +8,9 @@
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-use sinterfs_model::{Error, FileType, Findings, Image, Ino, Kind, Observer, Result, Stage, Tally};
+use sinterfs_model::{Error, FileType, Image, Ino, InodeReport, Observer, Result, Stage, Tally};
 
 use crate::read::{Cromfs, OpenOptions};
-
-/// What a check found.
-#[derive(Debug, Default)]
-pub struct Report {
-    /// The number of inodes checked.
-    pub inodes: u64,
-    /// Problems and notes, in the order of the image.
-    pub findings: Findings,
-}
-
-impl Report {
-    /// Records damage as a finding; returns errors that end the check.
-    fn record(&mut self, result: Result<()>) -> Result<()> {
-        match result {
-            Ok(()) => Ok(()),
-            Err(error) if matches!(error.kind(), Kind::Io | Kind::Cancelled) => Err(error),
-            Err(error) => {
-                self.findings.problem(error);
-                Ok(())
-            }
-        }
-    }
-}
 
 /// Checks the image in a source.
 ///
@@ -43,15 +20,10 @@ pub fn check(
     source: Arc<dyn ReadAt>,
     options: &OpenOptions,
     observer: &dyn Observer,
-) -> Result<Report> {
-    let mut report = Report::default();
-    let image = match Cromfs::open(source, options) {
-        Ok(image) => image,
-        Err(error) if matches!(error.kind(), Kind::Corrupt | Kind::Limit) => {
-            report.findings.problem(error);
-            return Ok(report);
-        }
-        Err(error) => return Err(error),
+) -> Result<InodeReport> {
+    let mut report = InodeReport::default();
+    let Some(image) = report.findings.opened(Cromfs::open(source, options))? else {
+        return Ok(report);
     };
     fblocks(&image, &mut report, observer)?;
     inodes(&image, &mut report, observer)?;
@@ -59,7 +31,7 @@ pub fn check(
 }
 
 /// Decodes every fblock.
-fn fblocks(image: &Cromfs, report: &mut Report, observer: &dyn Observer) -> Result<()> {
+fn fblocks(image: &Cromfs, report: &mut InodeReport, observer: &dyn Observer) -> Result<()> {
     let reader = &image.content.fblocks;
     let bytes = |bytes| Tally {
         bytes,
@@ -70,14 +42,16 @@ fn fblocks(image: &Cromfs, report: &mut Report, observer: &dyn Observer) -> Resu
     for place in &reader.places {
         observer.check_cancelled()?;
         let decoded = reader.decode(*place).map(drop);
-        report.record(decoded.map_err(|e| e.at("fblock", reader.file_offset(place.at))))?;
+        report
+            .findings
+            .record(decoded.map_err(|e| e.at("fblock", reader.file_offset(place.at))))?;
         observer.advance(Stage::Verify, bytes(place.stored.into()));
     }
     Ok(())
 }
 
 /// Follows the block numbers of every inode.
-fn inodes(image: &Cromfs, report: &mut Report, observer: &dyn Observer) -> Result<()> {
+fn inodes(image: &Cromfs, report: &mut InodeReport, observer: &dyn Observer) -> Result<()> {
     // inodes may overlap: then the numbers of all of them are more than the table has
     let mut left = image.inodes.table_len();
     for (ino, node) in (1..).map(Ino).zip(&image.inodes.nodes) {
@@ -87,7 +61,7 @@ fn inodes(image: &Cromfs, report: &mut Report, observer: &dyn Observer) -> Resul
             FileType::Symlink => image.read_link(ino).map(drop),
             _ => Ok(()),
         };
-        report.record(checked)?;
+        report.findings.record(checked)?;
         report.inodes += 1;
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Checks an image: the superblock's checksum, and all that hangs on its root: inodes, directories,
 //! extended attributes, and where content is said to be.
 //!
-//! In: a source. Out: `Report`, which lists all that is wrong, each with its place.
+//! In: a source. Out: `InodeReport`, which lists all that is wrong, each with its place.
 //!
 //! **Invariant:** goes on after damage as far as directories can be listed. What files hold is not
 //! read: that needs no format. Memory: 16 bytes for each directory, 24 for each inode of several
@@ -9,26 +9,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use sinterfs_model::{Error, FileType, Findings, Observer, Result};
+use sinterfs_model::{Error, FileType, InodeReport, Observer, Result};
 
 use crate::read::{Erofs, Inspected};
-
-/// What a check found.
-#[derive(Debug, Default)]
-pub struct Report {
-    /// Inodes that were looked at.
-    pub inodes: u64,
-    /// What is wrong or unusual, in the order of the image.
-    pub findings: Findings,
-}
-
-impl Report {
-    fn problem(&mut self, error: Error, path: &str) {
-        // the root has a path that shows
-        let path = if path.is_empty() { "." } else { path };
-        self.findings.problem(error.path(path));
-    }
-}
 
 /// A directory that waits for its turn.
 struct Waiting {
@@ -44,11 +27,16 @@ struct Linked {
     path: String,
 }
 
+/// Returns a path as problems show it: that of the root is not empty.
+fn shown(path: &str) -> &str {
+    if path.is_empty() { "." } else { path }
+}
+
 /// Checks an opened image; its superblock was checked when it was opened.
 ///
 /// An error means that reading failed or the observer asked to stop.
-pub fn check(image: &Erofs, observer: &dyn Observer) -> Result<Report> {
-    let mut report = Report::default();
+pub fn check(image: &Erofs, observer: &dyn Observer) -> Result<InodeReport> {
+    let mut report = InodeReport::default();
     let root = image.superblock().root;
     let mut walk = CheckWalk {
         image,
@@ -93,18 +81,18 @@ struct CheckWalk<'a> {
 
 impl CheckWalk<'_> {
     /// Checks the inodes that the superblock names and no directory does.
-    fn special(&self, report: &mut Report) -> Result<()> {
+    fn special(&self, report: &mut InodeReport) -> Result<()> {
         for (name, nid, _) in self.image.special_inodes() {
             if let Err(error) = self.image.inspect(nid) {
                 fatal(&error)?;
-                report.problem(error, name);
+                report.findings.problem(error.path(shown(name)));
             }
         }
         Ok(())
     }
 
     /// Checks the entries of a directory and what they name.
-    fn directory(&mut self, dir: &Waiting, report: &mut Report) -> Result<()> {
+    fn directory(&mut self, dir: &Waiting, report: &mut InodeReport) -> Result<()> {
         let mut dots = (None, None);
         let mut children = Vec::new();
         let listed = self.image.entries(dir.nid, &mut |entry| match entry.name {
@@ -114,7 +102,7 @@ impl CheckWalk<'_> {
         });
         if let Err(error) = listed {
             fatal(&error)?;
-            report.problem(error, &dir.path);
+            report.findings.problem(error.path(shown(&dir.path)));
         } else {
             self.dots(dir, dots, report);
         }
@@ -134,30 +122,38 @@ impl CheckWalk<'_> {
                 self.waiting.push(Waiting { nid, parent, path });
             } else {
                 let error = Error::corrupt("a directory is in more than one place");
-                report.problem(error, &path);
+                report.findings.problem(error.path(shown(&path)));
             }
         }
         Ok(())
     }
 
-    fn dots(&self, dir: &Waiting, dots: (Option<u64>, Option<u64>), report: &mut Report) {
+    fn dots(&self, dir: &Waiting, dots: (Option<u64>, Option<u64>), report: &mut InodeReport) {
         let omitted = self.image.omits_dot(dir.nid);
         match dots.0 {
             Some(nid) if nid != dir.nid => {
                 let what = format!("the entry `.` names inode {nid:#x}");
-                report.problem(Error::corrupt(what), &dir.path);
+                report
+                    .findings
+                    .problem(Error::corrupt(what).path(shown(&dir.path)));
             }
             None if !omitted => {
-                report.problem(Error::corrupt("the entry `.` is missing"), &dir.path);
+                report
+                    .findings
+                    .problem(Error::corrupt("the entry `.` is missing").path(shown(&dir.path)));
             }
             _ => {}
         }
         match dots.1 {
             Some(nid) if nid != dir.parent => {
                 let what = format!("the entry `..` names inode {nid:#x}");
-                report.problem(Error::corrupt(what), &dir.path);
+                report
+                    .findings
+                    .problem(Error::corrupt(what).path(shown(&dir.path)));
             }
-            None => report.problem(Error::corrupt("the entry `..` is missing"), &dir.path),
+            None => report
+                .findings
+                .problem(Error::corrupt("the entry `..` is missing").path(shown(&dir.path))),
             Some(_) => {}
         }
     }
@@ -168,7 +164,7 @@ impl CheckWalk<'_> {
         nid: u64,
         claimed: Option<FileType>,
         path: &str,
-        report: &mut Report,
+        report: &mut InodeReport,
     ) -> Result<Option<FileType>> {
         if let Some(linked) = self.linked.get_mut(&nid) {
             linked.found = linked.found.saturating_add(1);
@@ -178,14 +174,16 @@ impl CheckWalk<'_> {
             Ok(inspected) => inspected,
             Err(error) => {
                 fatal(&error)?;
-                report.problem(error, path);
+                report.findings.problem(error.path(shown(path)));
                 return Ok(None);
             }
         };
         report.inodes = report.inodes.saturating_add(1);
         if claimed.is_some_and(|claimed| claimed != kind) {
             let what = format!("the directory names the type {claimed:?}, the inode {kind:?}");
-            report.problem(Error::corrupt(what), path);
+            report
+                .findings
+                .problem(Error::corrupt(what).path(shown(path)));
         }
         if kind != FileType::Directory && nlink > 1 {
             let linked = Linked {
@@ -198,7 +196,7 @@ impl CheckWalk<'_> {
         Ok(Some(kind))
     }
 
-    fn links(&mut self, report: &mut Report) {
+    fn links(&mut self, report: &mut InodeReport) {
         let mut wrong: Vec<_> = self
             .linked
             .values()

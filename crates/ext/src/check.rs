@@ -1,6 +1,6 @@
 //! Checks a file system as far as reading it needs: every directory, inode, block list, attribute.
 //!
-//! In: a source. Out: `Report`, which lists every problem with its location.
+//! In: a source. Out: `InodeReport`, which lists every problem with its location.
 //!
 //! **Invariant:** continues after damage where possible. Counts, bitmaps and checksums are not
 //! compared: that is the work of e2fsck.
@@ -10,33 +10,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-use sinterfs_model::{Error, FileType, Findings, Image, Ino, Kind, Observer, Result, Stage, Tally};
+use sinterfs_model::{Error, FileType, Image, Ino, InodeReport, Observer, Result, Stage, Tally};
 
 use crate::layout::ROOT;
 use crate::read::{Ext, OpenOptions};
-
-/// What a check found.
-#[derive(Debug, Default)]
-pub struct Report {
-    /// The number of inodes checked.
-    pub inodes: u64,
-    /// Problems and notes, in the order of the walk.
-    pub findings: Findings,
-}
-
-impl Report {
-    /// Records damage as a finding; returns errors that end the check.
-    fn record<T>(&mut self, result: Result<T>) -> Result<Option<T>> {
-        match result {
-            Ok(found) => Ok(Some(found)),
-            Err(error) if matches!(error.kind(), Kind::Io | Kind::Cancelled) => Err(error),
-            Err(error) => {
-                self.findings.problem(error);
-                Ok(None)
-            }
-        }
-    }
-}
 
 /// Checks the file system in a source.
 ///
@@ -46,15 +23,10 @@ pub fn check(
     source: Arc<dyn ReadAt>,
     options: &OpenOptions,
     observer: &dyn Observer,
-) -> Result<Report> {
-    let mut report = Report::default();
-    let ext = match Ext::open(source, options) {
-        Ok(ext) => ext,
-        Err(error) if matches!(error.kind(), Kind::Corrupt | Kind::Limit) => {
-            report.findings.problem(error);
-            return Ok(report);
-        }
-        Err(error) => return Err(error),
+) -> Result<InodeReport> {
+    let mut report = InodeReport::default();
+    let Some(ext) = report.findings.opened(Ext::open(source, options))? else {
+        return Ok(report);
     };
     let mut seen = HashSet::from([ROOT]);
     let mut left = vec![(ROOT, ROOT)];
@@ -73,7 +45,7 @@ pub fn check(
             continue;
         }
         let listing = ext.fields(number).and_then(|dir| ext.listing(number, &dir));
-        if let Some(listing) = report.record(listing)? {
+        if let Some(listing) = report.findings.record(listing)? {
             if listing.parent != parent {
                 let (found, what) = (listing.parent, "the parent in the directory");
                 let what = format!("{what} is inode {found}, it is in inode {parent}");
@@ -101,19 +73,19 @@ fn is_directory(ext: &Ext, number: u32) -> bool {
 }
 
 /// Reads all of an inode but its content.
-fn inode(ext: &Ext, number: u32, report: &mut Report) -> Result<Option<FileType>> {
+fn inode(ext: &Ext, number: u32, report: &mut InodeReport) -> Result<Option<FileType>> {
     let ino = Ino(number.into());
-    let Some(inode) = report.record(ext.inode(ino))? else {
+    let Some(inode) = report.findings.record(ext.inode(ino))? else {
         return Ok(None);
     };
-    report.record(ext.xattrs(ino))?;
+    report.findings.record(ext.xattrs(ino))?;
     match inode.kind {
         FileType::File => {
             let all = &mut |_| ControlFlow::Continue(());
-            report.record(ext.extents(ino, 0, all))?;
+            report.findings.record(ext.extents(ino, 0, all))?;
         }
         FileType::Symlink => {
-            report.record(ext.read_link(ino))?;
+            report.findings.record(ext.read_link(ino))?;
         }
         _ => {}
     }

@@ -1,24 +1,15 @@
 //! Checks a file system: the clusters of all files, and names.
 //!
-//! In: a source. Out: `Report`, which lists every problem.
+//! In: a source. Out: `InodeReport`, which lists every problem.
 //!
 //! **Invariant:** continues after damage where possible. Content has no checksums.
 
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-use sinterfs_model::{Error, Findings, Kind, Observer, Result, Stage, Tally};
+use sinterfs_model::{Error, InodeReport, Observer, Result, Stage, Tally};
 
 use crate::read::{Fat, FatNode, OpenOptions};
-
-/// What a check found.
-#[derive(Debug, Default)]
-pub struct Report {
-    /// The number of inodes checked.
-    pub inodes: u64,
-    /// Problems and notes, in the order of the image.
-    pub findings: Findings,
-}
 
 /// Checks the file system in a source.
 ///
@@ -28,15 +19,10 @@ pub fn check(
     source: Arc<dyn ReadAt>,
     options: &OpenOptions,
     observer: &dyn Observer,
-) -> Result<Report> {
-    let mut report = Report::default();
-    let image = match Fat::open(source, options) {
-        Ok(image) => image,
-        Err(error) if matches!(error.kind(), Kind::Corrupt | Kind::Limit) => {
-            report.findings.problem(error);
-            return Ok(report);
-        }
-        Err(error) => return Err(error),
+) -> Result<InodeReport> {
+    let mut report = InodeReport::default();
+    let Some(image) = report.findings.opened(Fat::open(source, options))? else {
+        return Ok(report);
     };
     for what in image.left_out() {
         report
@@ -44,18 +30,14 @@ pub fn check(
             .problem(Error::corrupt(what.clone()).within("directory"));
     }
     let nodes = &image.nodes.nodes;
-    let tally = |items| Tally {
-        items,
-        ..Tally::default()
-    };
-    observer.expect(Stage::Verify, tally(nodes.len() as u64));
+    observer.expect(Stage::Verify, Tally::items(nodes.len() as u64));
     for (number, node) in (1_u64..).zip(nodes) {
         observer.check_cancelled()?;
         if let Some(problem) = problem(&image, number, node) {
             report.findings.problem(problem);
         }
         report.inodes += 1;
-        observer.advance(Stage::Verify, tally(1));
+        observer.advance(Stage::Verify, Tally::items(1));
     }
     Ok(report)
 }

@@ -7,32 +7,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-use sinterfs_model::{Error, FileType, Findings, Image, Ino, Kind, Observer, Result, Stage, Tally};
+use sinterfs_model::{Error, FileType, Image, Ino, InodeReport, Observer, Result, Stage, Tally};
 
 use crate::read::{Iso9660, OpenOptions};
-
-/// What a check found.
-#[derive(Debug, Default)]
-pub struct Report {
-    /// The number of inodes checked.
-    pub inodes: u64,
-    /// Problems and notes, in the order of the image.
-    pub findings: Findings,
-}
-
-impl Report {
-    /// Records damage as a finding; returns errors that end the check.
-    fn record(&mut self, result: Result<()>) -> Result<()> {
-        match result {
-            Ok(()) => Ok(()),
-            Err(error) if matches!(error.kind(), Kind::Io | Kind::Cancelled) => Err(error),
-            Err(error) => {
-                self.findings.problem(error);
-                Ok(())
-            }
-        }
-    }
-}
 
 /// Checks the image in a source.
 ///
@@ -42,17 +19,12 @@ pub fn check(
     source: Arc<dyn ReadAt>,
     options: &OpenOptions,
     observer: &dyn Observer,
-) -> Result<Report> {
-    let mut report = Report::default();
-    let image = match Iso9660::open(source, options) {
-        Ok(image) => image,
-        Err(error) if matches!(error.kind(), Kind::Corrupt | Kind::Limit) => {
-            report.findings.problem(error);
-            return Ok(report);
-        }
-        Err(error) => return Err(error),
+) -> Result<InodeReport> {
+    let mut report = InodeReport::default();
+    let Some(image) = report.findings.opened(Iso9660::open(source, options))? else {
+        return Ok(report);
     };
-    report.record(volume(&image))?;
+    report.findings.record(volume(&image))?;
     if image.associated_files() > 0 {
         report.findings.note(format!(
             "{} associated files, which are not shown",
@@ -60,7 +32,7 @@ pub fn check(
         ));
     }
     if let Some(catalog) = image.boot_catalog() {
-        report.record(catalog.and_then(|catalog| {
+        report.findings.record(catalog.and_then(|catalog| {
             if catalog.is_valid {
                 return Ok(());
             }
@@ -82,12 +54,8 @@ fn volume(image: &Iso9660) -> Result<()> {
     Err(Error::corrupt(what).within("volume descriptor"))
 }
 
-fn inodes(image: &Iso9660, report: &mut Report, observer: &dyn Observer) -> Result<()> {
-    let tally = |items| Tally {
-        items,
-        ..Tally::default()
-    };
-    observer.expect(Stage::Verify, tally(image.nodes.all().len() as u64));
+fn inodes(image: &Iso9660, report: &mut InodeReport, observer: &dyn Observer) -> Result<()> {
+    observer.expect(Stage::Verify, Tally::items(image.nodes.all().len() as u64));
     for (number, node) in (1..).zip(image.nodes.all()) {
         observer.check_cancelled()?;
         let ino = Ino(number);
@@ -98,10 +66,10 @@ fn inodes(image: &Iso9660, report: &mut Report, observer: &dyn Observer) -> Resu
             FileType::Symlink => image.read_link(ino).map(drop),
             _ => Ok(()),
         };
-        report.record(found)?;
-        report.record(image.xattrs(ino).map(drop))?;
+        report.findings.record(found)?;
+        report.findings.record(image.xattrs(ino).map(drop))?;
         report.inodes += 1;
-        observer.advance(Stage::Verify, tally(1));
+        observer.advance(Stage::Verify, Tally::items(1));
     }
     Ok(())
 }

@@ -1,11 +1,12 @@
 //! What a check of an image finds.
 //!
+//! In: results of its steps. Out: problems and notes; errors that end the check are returned.
 //! **Invariant:** memory is bounded: up to 10,000 problems and 10,000 notes are kept, of further
 //! problems only the number.
 
 use std::fmt::Display;
 
-use crate::Error;
+use crate::{Error, Kind, Result};
 
 /// The most problems, and the most notes, that are kept.
 const KEPT: usize = 10_000;
@@ -71,9 +72,63 @@ impl<P: Display> Findings<P> {
     }
 }
 
+impl Findings {
+    /// Takes what a step of a check returned. Damage becomes a problem, and the step has no value;
+    /// failed reads and a cancelled check are returned.
+    pub fn record<T>(&mut self, result: Result<T>) -> Result<Option<T>> {
+        match result {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if matches!(error.kind(), Kind::Io | Kind::Cancelled) => Err(error),
+            Err(error) => {
+                self.problem(error);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Takes what opening the image returned. If it is damaged, that is the only problem, and there
+    /// is no image to check; that there is none of this format is returned.
+    pub fn opened<T>(&mut self, image: Result<T>) -> Result<Option<T>> {
+        match image {
+            Ok(image) => Ok(Some(image)),
+            Err(error) if matches!(error.kind(), Kind::Corrupt | Kind::Limit) => {
+                self.problem(error);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What a check found that goes through the inodes of an image.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct InodeReport {
+    /// The number of inodes checked.
+    pub inodes: u64,
+    /// Problems and notes, in the order of the check.
+    pub findings: Findings,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_ends_a_check_is_returned() {
+        let mut findings = Findings::default();
+        assert_eq!(findings.record(Ok(7)).unwrap(), Some(7));
+        for kind in [Kind::Io, Kind::Cancelled] {
+            assert!(findings.record::<()>(Err(Error::new(kind, "x"))).is_err());
+        }
+        assert!(findings.is_sound());
+        let damage = || Err::<(), _>(Error::corrupt("x"));
+        assert_eq!(findings.record(damage()).unwrap(), None);
+        assert_eq!(findings.opened(damage()).unwrap(), None);
+        let other = Error::new(Kind::Unsupported, "x");
+        assert!(findings.opened::<()>(Err(other)).is_err());
+        assert_eq!(findings.problems().len(), 2);
+    }
 
     #[test]
     fn many_problems_are_counted() {

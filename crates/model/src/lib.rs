@@ -48,7 +48,7 @@ pub use base::Base;
 pub use category::Category;
 pub use content_map::{ContentMap, MapExtent};
 pub use error::{Error, Kind, Place, Result};
-pub use findings::Findings;
+pub use findings::{Findings, InodeReport};
 pub use geometry::{FileLayout, Geometry, TailPlacement, TailSharing};
 pub use image::{
     Capability, Cursor, Dirent, Extent, ExtentSource, FsInfo, Image, ImageInfo, Ino, Inode, Xattrs,

@@ -19,6 +19,12 @@ pub struct Loss {
 }
 
 impl Loss {
+    /// Makes a list of those that happened, which are all that have a count above 0.
+    pub fn counted(losses: impl IntoIterator<Item = (&'static str, u64)>) -> Vec<Self> {
+        let some = losses.into_iter().filter(|(_, count)| *count > 0);
+        some.map(|(what, count)| Self { what, count }).collect()
+    }
+
     /// Returns whether all that is lost is the precision of times, which is so with nearly every
     /// tree that is in use.
     pub fn is_precision(&self) -> bool {

@@ -1,27 +1,18 @@
 //! Checks an image: the sums of the superblock and of all file headers, and every symlink.
 //!
-//! In: a source. Out: `Report`, which lists every problem with its location.
+//! In: a source. Out: `InodeReport`, which lists every problem with its location.
 //!
 //! **Invariant:** continues after damage where possible. Content has no checksums.
 
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-use sinterfs_model::{Error, FileType, Findings, Image, Ino, Kind, Observer, Result, Stage, Tally};
+use sinterfs_model::{Error, FileType, Image, Ino, InodeReport, Observer, Result, Stage, Tally};
 
 use crate::read::{OpenOptions, Romfs, adds_up};
 
 /// The bytes that the checksum of the superblock covers.
 const SUMMED: u64 = 512;
-
-/// What a check found.
-#[derive(Debug, Default)]
-pub struct Report {
-    /// The number of inodes checked.
-    pub inodes: u64,
-    /// Problems and notes, in the order of the image.
-    pub findings: Findings,
-}
 
 /// Checks the image in a source.
 ///
@@ -31,24 +22,15 @@ pub fn check(
     source: Arc<dyn ReadAt>,
     options: &OpenOptions,
     observer: &dyn Observer,
-) -> Result<Report> {
-    let mut report = Report::default();
-    let image = match Romfs::open(source, options) {
-        Ok(image) => image,
-        Err(error) if matches!(error.kind(), Kind::Corrupt | Kind::Limit) => {
-            report.findings.problem(error);
-            return Ok(report);
-        }
-        Err(error) => return Err(error),
+) -> Result<InodeReport> {
+    let mut report = InodeReport::default();
+    let Some(image) = report.findings.opened(Romfs::open(source, options))? else {
+        return Ok(report);
     };
     let len = SUMMED.min(image.window.len());
     sum(&image, 0, len, "superblock", &mut report)?;
     let nodes = &image.inodes.nodes;
-    let tally = |items| Tally {
-        items,
-        ..Tally::default()
-    };
-    observer.expect(Stage::Verify, tally(nodes.len() as u64));
+    observer.expect(Stage::Verify, Tally::items(nodes.len() as u64));
     for (number, node) in (1..).zip(nodes) {
         observer.check_cancelled()?;
         let len = node.fields.content.saturating_sub(node.at);
@@ -65,13 +47,19 @@ pub fn check(
             report.findings.problem(error);
         }
         report.inodes += 1;
-        observer.advance(Stage::Verify, tally(1));
+        observer.advance(Stage::Verify, Tally::items(1));
     }
     Ok(report)
 }
 
 /// Reports bytes whose words do not add up to zero.
-fn sum(image: &Romfs, at: u64, len: u64, what: &'static str, report: &mut Report) -> Result<()> {
+fn sum(
+    image: &Romfs,
+    at: u64,
+    len: u64,
+    what: &'static str,
+    report: &mut InodeReport,
+) -> Result<()> {
     if !adds_up(&image.window.read(at, len)?) {
         let error = Error::corrupt("the checksum is wrong");
         report.findings.problem(error.at(what, image.offset() + at));

@@ -79,6 +79,11 @@ impl OpenOptions {
         self.cache = Some(shared_cache(self.cache_bytes));
     }
 
+    /// Returns where to look for an image that is not searched for, in bytes.
+    pub(crate) fn start(&self) -> u64 {
+        self.offset.unwrap_or(0)
+    }
+
     /// Completes the options for an image whose file is known.
     pub(crate) fn beside(&self, image: &Path) -> Self {
         let dir = || match image.parent() {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::Opened;
-use sinterfs_model::{Cursor, Error, Findings, Ino, Kind, Observer, Result, Stage, Tally};
+use sinterfs_model::{Cursor, Error, Findings, Ino, Observer, Result, Stage, Tally};
 
 use crate::layout::NO_XATTR;
 use crate::read::record::{InodeBody, InodeRecord};
@@ -28,20 +28,6 @@ pub struct Report {
     pub findings: Findings,
 }
 
-impl Report {
-    /// Records damage as a finding; returns errors that end the check.
-    fn record<T>(&mut self, result: Result<T>) -> Result<Option<T>> {
-        match result {
-            Ok(value) => Ok(Some(value)),
-            Err(error) if matches!(error.kind(), Kind::Io | Kind::Cancelled) => Err(error),
-            Err(error) => {
-                self.findings.problem(error);
-                Ok(None)
-            }
-        }
-    }
-}
-
 /// Checks the image in a source; `deep` decodes all fragment blocks.
 ///
 /// Damage is reported, not returned as an error. Fails only if nothing could be checked: there is
@@ -54,13 +40,8 @@ pub fn check(
 ) -> Result<Report> {
     let mut report = Report::default();
     let len = source.len();
-    let image = match Squashfs::open(source, options) {
-        Ok(image) => image,
-        Err(error) if matches!(error.kind(), Kind::Corrupt | Kind::Limit) => {
-            report.findings.problem(error);
-            return Ok(report);
-        }
-        Err(error) => return Err(error),
+    let Some(image) = report.findings.opened(Squashfs::open(source, options))? else {
+        return Ok(report);
     };
     let end = image.offset().saturating_add(image.superblock.bytes_used);
     // images are usually padded to 4 KiB or less
@@ -100,18 +81,18 @@ impl Check<'_> {
                 ..Tally::default()
             },
         );
-        let Some(mut inodes) = self.report.record(self.image.all_inodes())? else {
+        let Some(mut inodes) = self.report.findings.record(self.image.all_inodes())? else {
             return Ok(());
         };
         loop {
             self.observer.check_cancelled()?;
-            let Some(next) = self.report.record(inodes.next())? else {
+            let Some(next) = self.report.findings.record(inodes.next())? else {
                 return Ok(());
             };
             let Some((ino, record)) = next else { break };
             self.report.inodes += 1;
             let found = self.inode(ino, &record);
-            self.report.record(found)?;
+            self.report.findings.record(found)?;
             self.observer.advance(
                 Stage::Verify,
                 Tally {
@@ -232,19 +213,19 @@ impl Check<'_> {
     /// Reads all attribute lists and all entries of the fragment table.
     fn tables(&mut self, deep: bool) -> Result<()> {
         let options = self.image.compressor_options();
-        self.report.record(options)?;
+        self.report.findings.record(options)?;
         if let Some(lists) = &self.image.xattrs {
             for id in 0..lists.count() {
                 self.observer.check_cancelled()?;
                 let id = u32::try_from(id).unwrap_or(NO_XATTR);
                 let read = lists.get(&self.image.metadata, id);
-                self.report.record(read)?;
+                self.report.findings.record(read)?;
             }
         }
         for index in 0..self.image.superblock.fragments {
             self.observer.check_cancelled()?;
             let found = self.image.fragment(index);
-            let Some(stored) = self.report.record(found)? else {
+            let Some(stored) = self.report.findings.record(found)? else {
                 continue;
             };
             if deep {
@@ -254,7 +235,10 @@ impl Check<'_> {
                     let at = self.image.metadata.file_offset(stored.position);
                     error.at("fragment block", at)
                 });
-                let sound = matches!(self.report.record(opened)?, Some(Opened::Decoded(_)));
+                let sound = matches!(
+                    self.report.findings.record(opened)?,
+                    Some(Opened::Decoded(_))
+                );
                 self.report.fragments += u64::from(sound);
             }
         }

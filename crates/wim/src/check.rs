@@ -1,6 +1,6 @@
 //! Checks an image: the integrity table, the content of every blob by its SHA-1, and every inode.
 //!
-//! In: a source. Out: `Report`, which lists every problem with its location.
+//! In: a source. Out: `InodeReport`, which lists every problem with its location.
 //!
 //! **Invariant:** continues after damage where possible. Content is decoded only for a deep check.
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sinterfs_block::checksum::{Sha1, Sha1Digest};
 use sinterfs_block::{Bytes, ReadAt};
-use sinterfs_model::{Error, FileType, Findings, Image, Ino, Kind, Observer, Result, Stage, Tally};
+use sinterfs_model::{Error, FileType, Image, Ino, InodeReport, Observer, Result, Stage, Tally};
 
 use crate::layout::{HEADER_LEN, HeaderFlags, word};
 use crate::read::{OpenOptions, Part, Wim};
@@ -23,29 +23,6 @@ const DIGEST_LEN: u64 = 20;
 /// Digests that are read together.
 const TOGETHER: u64 = 4096;
 
-/// What a check found.
-#[derive(Debug, Default)]
-pub struct Report {
-    /// The number of inodes checked.
-    pub inodes: u64,
-    /// Problems and notes, in the order of the image.
-    pub findings: Findings,
-}
-
-impl Report {
-    /// Records damage as a finding; returns errors that end the check.
-    fn record(&mut self, result: Result<()>) -> Result<()> {
-        match result {
-            Ok(()) => Ok(()),
-            Err(error) if matches!(error.kind(), Kind::Io | Kind::Cancelled) => Err(error),
-            Err(error) => {
-                self.findings.problem(error);
-                Ok(())
-            }
-        }
-    }
-}
-
 /// Checks the image in a source; `deep` is whether all content is read.
 ///
 /// Damage is reported, not returned as an error. Fails only if nothing could be checked: there is
@@ -55,15 +32,10 @@ pub fn check(
     options: &OpenOptions,
     deep: bool,
     observer: &dyn Observer,
-) -> Result<Report> {
-    let mut report = Report::default();
-    let mut image = match Wim::open(source, options) {
-        Ok(image) => image,
-        Err(error) if matches!(error.kind(), Kind::Corrupt | Kind::Limit) => {
-            report.findings.problem(error);
-            return Ok(report);
-        }
-        Err(error) => return Err(error),
+) -> Result<InodeReport> {
+    let mut report = InodeReport::default();
+    let Some(mut image) = report.findings.opened(Wim::open(source, options))? else {
+        return Ok(report);
     };
     if image.header().flags.has(HeaderFlags::WRITE_IN_PROGRESS) {
         let note = "WRITE_IN_PROGRESS is set: the file may be incomplete";
@@ -86,7 +58,9 @@ pub fn check(
     for (number, node) in (1..).zip(&image.nodes.all) {
         observer.check_cancelled()?;
         if node.kind == FileType::Symlink {
-            report.record(image.read_link(Ino(number)).map(drop))?;
+            report
+                .findings
+                .record(image.read_link(Ino(number)).map(drop))?;
         }
         report.inodes += 1;
     }
@@ -94,7 +68,7 @@ pub fn check(
 }
 
 /// Reads every blob; one that is read as a whole is compared with its SHA-1.
-fn blobs(image: &Wim, report: &mut Report, observer: &dyn Observer) -> Result<()> {
+fn blobs(image: &Wim, report: &mut InodeReport, observer: &dyn Observer) -> Result<()> {
     let table = &image.contents.table;
     observer.expect(Stage::Verify, Tally::bytes(image.decoded_bytes()));
     // in the order of the file, so that each chunk is decoded once
@@ -115,7 +89,7 @@ fn blobs(image: &Wim, report: &mut Report, observer: &dyn Observer) -> Result<()
                     observer.advance(Stage::Verify, Tally::bytes(read as u64));
                 }
                 Err(error) => {
-                    report.record(Err(error))?;
+                    report.findings.record::<()>(Err(error))?;
                     break;
                 }
             }
@@ -172,7 +146,12 @@ impl IntegrityTable {
 }
 
 /// Compares a part with its integrity table.
-fn integrity(image: &Wim, part: usize, report: &mut Report, observer: &dyn Observer) -> Result<()> {
+fn integrity(
+    image: &Wim,
+    part: usize,
+    report: &mut InodeReport,
+    observer: &dyn Observer,
+) -> Result<()> {
     let Some(file) = image.contents.parts.get(part) else {
         return Ok(());
     };
@@ -184,21 +163,21 @@ fn integrity(image: &Wim, part: usize, report: &mut Report, observer: &dyn Obser
         let at = file.window.start().saturating_add(table_at);
         error.at("integrity table", at)
     };
-    let table = match IntegrityTable::read(file) {
-        Ok(table) => table,
-        Err(error) => return report.record(Err(located(error))),
+    let table = IntegrityTable::read(file).map_err(located);
+    let Some(table) = report.findings.record(table)? else {
+        return Ok(());
     };
     let (mut at, mut first) = (HEADER_LEN as u64, 0);
     while first < table.count {
-        let digests = match table.digests(file, first) {
-            Ok(digests) => digests,
-            Err(error) => return report.record(Err(located(error))),
+        let digests = table.digests(file, first).map_err(located);
+        let Some(digests) = report.findings.record(digests)? else {
+            return Ok(());
         };
         for digest in digests.as_chunks::<20>().0 {
             let until = at.saturating_add(table.step).min(table.end);
             if sha1(file, at, until, observer)? != *digest {
                 let what = format!("the bytes from {at:#x} to {until:#x} have another SHA-1");
-                report.record(Err(located(Error::corrupt(what))))?;
+                report.findings.problem(located(Error::corrupt(what)));
             }
             at = until;
         }

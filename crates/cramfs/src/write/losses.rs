@@ -13,7 +13,7 @@ pub(super) fn losses(tree: &Tree, inventory: &Inventory<'_>) -> Vec<Loss> {
     let stored: HashSet<_> = inventory.entries.iter().map(|entry| entry.node).collect();
     let nodes = || stored.iter().map(|node| tree.node(*node));
     let count = |lost: &dyn Fn(&Node) -> bool| nodes().filter(|node| lost(node)).count() as u64;
-    let losses = [
+    Loss::counted([
         ("files of 16 MiB or more (left out)", inventory.large_files),
         (
             "names longer than 252 bytes (left out, with what is below)",
@@ -43,9 +43,7 @@ pub(super) fn losses(tree: &Tree, inventory: &Inventory<'_>) -> Vec<Loss> {
             "times of modification",
             count(&|node| node.meta.times.modified != sinterfs_model::Time::default()),
         ),
-    ];
-    let losses = losses.into_iter().filter(|(_, count)| *count > 0);
-    losses.map(|(what, count)| Loss { what, count }).collect()
+    ])
 }
 
 fn has_large_number(node: &Node) -> bool {

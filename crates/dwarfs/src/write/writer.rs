@@ -251,7 +251,7 @@ impl ImageWriter for DwarfsWriter {
 }
 
 fn losses(metadata: &Metadata) -> Vec<Loss> {
-    let losses = [
+    Loss::counted([
         (
             "hard links of symlinks, devices, fifos and sockets (each became a separate file)",
             metadata.split_links,
@@ -260,9 +260,7 @@ fn losses(metadata: &Metadata) -> Vec<Loss> {
             "times finer than the time resolution (rounded down)",
             metadata.rounded_times,
         ),
-    ];
-    let some = losses.into_iter().filter(|(_, count)| *count > 0);
-    some.map(|(what, count)| Loss { what, count }).collect()
+    ])
 }
 
 /// Encodes segments to whole sections, whose number is that of the segment.

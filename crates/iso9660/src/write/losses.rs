@@ -12,7 +12,7 @@ pub(super) fn losses(tree: &Tree, keeps_xattrs: bool) -> Vec<Loss> {
     let count =
         |lost: &dyn Fn(&Node) -> bool| tree.nodes().iter().filter(|node| lost(node)).count() as u64;
     let is_lost = |time: &Time| ShortDate::from_seconds(time.secs).is_none();
-    let losses = [
+    Loss::counted([
         (
             "times of modification finer than a second (rounded down)",
             count(&|node| {
@@ -30,7 +30,5 @@ pub(super) fn losses(tree: &Tree, keeps_xattrs: bool) -> Vec<Loss> {
                 keeps_xattrs && !node.xattrs.is_none() && rock_ridge::xattrs(tree, node).is_none()
             }),
         ),
-    ];
-    let losses = losses.into_iter().filter(|(_, count)| *count > 0);
-    losses.map(|(what, count)| Loss { what, count }).collect()
+    ])
 }

@@ -37,8 +37,7 @@ impl Format for CramfsFormat {
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
-        let is_image = is_image(&**source, options.offset.unwrap_or(0))?;
-        Ok(Bid::if_certain(is_image))
+        Ok(Bid::if_certain(is_image(&**source, options.start())?))
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
@@ -54,11 +53,7 @@ impl Format for CramfsFormat {
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
-        let report = sinterfs_cramfs::check::check(source, &own_options(options), observer)?;
-        Ok(CheckReport {
-            inodes: Some(report.inodes),
-            ..report.findings.into()
-        })
+        Ok(sinterfs_cramfs::check::check(source, &own_options(options), observer)?.into())
     }
 
     #[cfg(feature = "write")]
@@ -78,7 +73,7 @@ impl Format for CramfsFormat {
 
 fn own_options(options: &OpenOptions) -> sinterfs_cramfs::read::OpenOptions {
     sinterfs_cramfs::read::OpenOptions {
-        offset: options.offset.unwrap_or(0),
+        offset: options.start(),
         limits: options.limits,
         cache_bytes: options.cache_bytes,
         cache: options.cache.clone(),

@@ -47,7 +47,7 @@ impl Format for ErofsFormat {
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
-        let offset = options.offset.unwrap_or(0);
+        let offset = options.start();
         let is_image = sinterfs_erofs::read::is_image(&**source, offset)?;
         Ok(Bid::if_certain(is_image))
     }
@@ -91,12 +91,7 @@ impl Format for ErofsFormat {
             }
             Err(error) => return Err(error),
         };
-        let sinterfs_erofs::check::Report { inodes, findings } =
-            sinterfs_erofs::check::check(&image, observer)?;
-        let mut report = CheckReport {
-            inodes: Some(inodes),
-            ..findings.into()
-        };
+        let mut report = CheckReport::from(sinterfs_erofs::check::check(&image, observer)?);
         let damage = image.damage().map(|error| error.to_string());
         report.problems.splice(0..0, damage);
         Ok(report)
@@ -141,7 +136,7 @@ impl Format for ErofsFormat {
 /// calls them.
 fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Erofs> {
     let mut own = sinterfs_erofs::read::OpenOptions {
-        offset: options.offset.unwrap_or(0),
+        offset: options.start(),
         devices: Vec::new(),
         limits: options.limits,
         cache_bytes: options.cache_bytes,

@@ -29,8 +29,7 @@ impl Format for ExtFormat {
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
-        let is_image = is_image(&**source, options.offset.unwrap_or(0))?;
-        Ok(Bid::if_certain(is_image))
+        Ok(Bid::if_certain(is_image(&**source, options.start())?))
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
@@ -46,20 +45,13 @@ impl Format for ExtFormat {
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
-        let report = sinterfs_ext::check::check(source, &own_options(options), observer)?;
-        let (problems, notes) = report.findings.into_messages();
-        Ok(CheckReport {
-            inodes: Some(report.inodes),
-            problems,
-            notes,
-            ..CheckReport::default()
-        })
+        Ok(sinterfs_ext::check::check(source, &own_options(options), observer)?.into())
     }
 }
 
 fn own_options(options: &OpenOptions) -> ExtOptions {
     ExtOptions {
-        offset: options.offset.unwrap_or(0),
+        offset: options.start(),
         limits: options.limits,
         cache: options.cache.clone(),
     }

@@ -30,8 +30,7 @@ impl Format for FatFormat {
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
-        let is_image = is_image(&**source, options.offset.unwrap_or(0))?;
-        Ok(Bid::if_certain(is_image))
+        Ok(Bid::if_certain(is_image(&**source, options.start())?))
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
@@ -47,17 +46,13 @@ impl Format for FatFormat {
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
-        let report = sinterfs_fat::check::check(source, &own_options(options), observer)?;
-        Ok(CheckReport {
-            inodes: Some(report.inodes),
-            ..report.findings.into()
-        })
+        Ok(sinterfs_fat::check::check(source, &own_options(options), observer)?.into())
     }
 }
 
 fn own_options(options: &OpenOptions) -> FatOptions {
     FatOptions {
-        offset: options.offset.unwrap_or(0),
+        offset: options.start(),
         limits: options.limits,
         cache: options.cache.clone(),
     }
@@ -94,13 +89,11 @@ impl Handle for Opened {
 
     fn unrepresented(&self) -> Result<Vec<Loss>> {
         let losses = self.concrete.losses();
-        let all = [
+        Ok(Loss::counted([
             ("attributes of Windows", losses.attributes),
             ("times of birth", losses.births),
             ("dates of access", losses.accesses),
-        ];
-        let found = all.into_iter().filter(|(_, count)| *count > 0);
-        Ok(found.map(|(what, count)| Loss { what, count }).collect())
+        ]))
     }
 
     fn warnings(&self) -> Vec<Error> {

@@ -37,8 +37,7 @@ impl Format for Iso9660Format {
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
-        let is_image = is_image(&**source, options.offset.unwrap_or(0))?;
-        Ok(Bid::if_certain(is_image))
+        Ok(Bid::if_certain(is_image(&**source, options.start())?))
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
@@ -54,11 +53,7 @@ impl Format for Iso9660Format {
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
-        let report = sinterfs_iso9660::check::check(source, &own_options(options), observer)?;
-        Ok(CheckReport {
-            inodes: Some(report.inodes),
-            ..report.findings.into()
-        })
+        Ok(sinterfs_iso9660::check::check(source, &own_options(options), observer)?.into())
     }
 
     #[cfg(feature = "write")]
@@ -79,7 +74,7 @@ impl Format for Iso9660Format {
 
 fn own_options(options: &OpenOptions) -> sinterfs_iso9660::read::OpenOptions {
     sinterfs_iso9660::read::OpenOptions {
-        offset: options.offset.unwrap_or(0),
+        offset: options.start(),
         limits: options.limits,
         cache_bytes: options.cache_bytes,
         cache: options.cache.clone(),
@@ -117,12 +112,10 @@ impl Handle for Opened {
             Some(Err(error)) => return Err(error),
             None => 0,
         };
-        let all = [
+        Ok(Loss::counted([
             ("associated files", self.concrete.associated_files()),
             ("boot images of El Torito", boot_images),
-        ];
-        let found = all.into_iter().filter(|(_, count)| *count > 0);
-        Ok(found.map(|(what, count)| Loss { what, count }).collect())
+        ]))
     }
 
     fn cache(&self) -> &Arc<BlockCache> {

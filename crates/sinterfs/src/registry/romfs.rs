@@ -30,8 +30,7 @@ impl Format for RomfsFormat {
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
-        let is_image = is_image(&**source, options.offset.unwrap_or(0))?;
-        Ok(Bid::if_certain(is_image))
+        Ok(Bid::if_certain(is_image(&**source, options.start())?))
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
@@ -47,17 +46,13 @@ impl Format for RomfsFormat {
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
-        let report = sinterfs_romfs::check::check(source, &own_options(options), observer)?;
-        Ok(CheckReport {
-            inodes: Some(report.inodes),
-            ..report.findings.into()
-        })
+        Ok(sinterfs_romfs::check::check(source, &own_options(options), observer)?.into())
     }
 }
 
 fn own_options(options: &OpenOptions) -> RomfsOptions {
     RomfsOptions {
-        offset: options.offset.unwrap_or(0),
+        offset: options.start(),
         limits: options.limits,
         cache: options.cache.clone(),
     }

@@ -38,8 +38,7 @@ impl Format for WimFormat {
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
-        let is_image = is_image(&**source, options.offset.unwrap_or(0))?;
-        Ok(Bid::if_certain(is_image))
+        Ok(Bid::if_certain(is_image(&**source, options.start())?))
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
@@ -57,11 +56,7 @@ impl Format for WimFormat {
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
         let own = parts::own_options(&source, options)?;
-        let report = sinterfs_wim::check::check(source, &own, depth.deep, observer)?;
-        Ok(CheckReport {
-            inodes: Some(report.inodes),
-            ..report.findings.into()
-        })
+        Ok(sinterfs_wim::check::check(source, &own, depth.deep, observer)?.into())
     }
 
     #[cfg(feature = "write")]
@@ -112,16 +107,14 @@ impl Handle for Opened {
 
     fn unrepresented(&self) -> Result<Vec<Loss>> {
         let losses = self.concrete.losses();
-        let all = [
+        Ok(Loss::counted([
             ("attributes of Windows", losses.attributes),
             ("security descriptors", losses.security),
             ("short names", losses.short_names),
             ("reparse points that are no links", losses.reparse_points),
             ("named streams of more than 64 KiB", losses.streams),
             ("entries whose names cannot be shown", losses.names),
-        ];
-        let found = all.into_iter().filter(|(_, count)| *count > 0);
-        Ok(found.map(|(what, count)| Loss { what, count }).collect())
+        ]))
     }
 
     fn warnings(&self) -> Vec<Error> {

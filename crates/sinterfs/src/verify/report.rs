@@ -1,7 +1,7 @@
 //! What a verification is asked for and what it found: plain data.
 
 use sinterfs_block::digest::Root;
-use sinterfs_model::Findings;
+use sinterfs_model::{Findings, InodeReport};
 
 /// What a verification found.
 #[derive(Debug, Default)]
@@ -35,6 +35,15 @@ impl From<Findings> for CheckReport {
             problems,
             notes,
             ..Self::default()
+        }
+    }
+}
+
+impl From<InodeReport> for CheckReport {
+    fn from(report: InodeReport) -> Self {
+        Self {
+            inodes: Some(report.inodes),
+            ..report.findings.into()
         }
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn losses(tree: &Tree, left_out: u64) -> Vec<Loss> {
     });
     let root = tree.node(NodeId::ROOT);
     debug_assert!(matches!(root.content, Content::Directory { .. }));
-    let losses = [
+    Loss::counted([
         (
             "names that are not UTF-8 (left out, with what is below)",
             left_out,
@@ -51,9 +51,7 @@ pub(super) fn losses(tree: &Tree, left_out: u64) -> Vec<Loss> {
             "times of modification finer than 100 nanoseconds (rounded down)",
             finer.count() as u64,
         ),
-    ];
-    let losses = losses.into_iter().filter(|(_, count)| *count > 0);
-    losses.map(|(what, count)| Loss { what, count }).collect()
+    ])
 }
 
 fn is_large(rdev: Rdev) -> bool {

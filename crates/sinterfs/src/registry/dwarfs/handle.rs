@@ -80,13 +80,11 @@ impl Handle for Opened {
         };
         let layouts = self.concrete.metadata_history()?.len() as u64;
         let unusable = self.concrete.unusable_xattrs().is_some();
-        let losses = [
+        Ok(Loss::counted([
             ("extended attributes that cannot be used", unusable.into()),
             ("times of birth", births),
             ("notes on former versions of the metadata", layouts),
-        ];
-        let some = losses.into_iter().filter(|(_, count)| *count > 0);
-        Ok(some.map(|(what, count)| Loss { what, count }).collect())
+        ]))
     }
 
     fn damage(&self) -> Vec<Error> {
