@@ -7,6 +7,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+#[path = "faults/mounts.rs"]
+mod mounts;
 #[path = "faults/power_cuts.rs"]
 mod power_cuts;
 #[path = "faults/recorded.rs"]

@@ -9,6 +9,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use sinterfs_model::{Error, Kind, Result};
 
 const READY: u8 = b'r';
@@ -40,11 +41,25 @@ fn report_of(command: &mut Command) -> Result<(Vec<u8>, Child)> {
     let child = command.spawn();
     let mut child = child.map_err(|error| Error::io("cannot start in the background", error))?;
     let mut report = Vec::new();
-    if let Some(pipe) = child.stdout.take() {
-        let read = pipe.take(LONGEST).read_to_end(&mut report);
-        read.map_err(|error| Error::io("cannot read the result from the background", error))?;
+    if let Some(pipe) = child.stdout.take()
+        && let Err(error) = pipe.take(LONGEST).read_to_end(&mut report)
+    {
+        end(&mut child);
+        return Err(Error::io(
+            "cannot read the result from the background",
+            error,
+        ));
     }
     Ok((report, child))
+}
+
+/// Ends a child whose result is not known, as umount would: on this signal it unmounts.
+fn end(child: &mut Child) {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    if pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok()) {
+        // what failed before is the error
+        let _ = child.wait();
+    }
 }
 
 /// Returns what a report says; `None` for one that says nothing.
@@ -107,19 +122,18 @@ pub fn report_to_parent(mounted: std::result::Result<u8, &Error>) -> Result<()> 
         .open("/dev/null");
     let null = null.map_err(|error| Error::io("cannot open /dev/null", error))?;
     let failed = |errno| Error::io("cannot release the terminal", errno);
+    // all that can fail comes before the report, since the parent believes it
+    let out = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3).map_err(failed)?;
+    rustix::stdio::dup2_stdout(&null).map_err(failed)?;
     if mounted.is_ok() {
         let moved = std::env::set_current_dir(Path::new("/"));
         moved.map_err(|error| Error::io("cannot change to the root directory", error))?;
         rustix::stdio::dup2_stdin(&null).map_err(failed)?;
-    }
-    let mut out = std::io::stdout();
-    let sent = out.write_all(&report).and_then(|()| out.flush());
-    sent.map_err(|error| Error::io("cannot send the result to the parent", error))?;
-    if mounted.is_ok() {
         rustix::stdio::dup2_stderr(&null).map_err(failed)?;
     }
-    // The parent goes on when the pipe is closed: everything else is released by then.
-    rustix::stdio::dup2_stdout(&null).map_err(failed)
+    // the parent goes on when the pipe is closed
+    let sent = std::fs::File::from(out).write_all(&report);
+    sent.map_err(|error| Error::io("cannot send the result to the parent", error))
 }
 
 const KINDS: [Kind; 7] = [

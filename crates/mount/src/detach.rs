@@ -55,6 +55,22 @@ pub(crate) fn detach(mount: &Mount, lazy: bool) -> Result<()> {
     }
 }
 
+/// Ends a mount that was made at this path just now and cannot be used. Where the list of mounts
+/// cannot be read, it is taken for the topmost one. A failure is ignored: what failed before it is
+/// the error.
+pub(crate) fn undo(point: &Path, is_ours: impl FnOnce(&Mount) -> bool) {
+    match mounted_at(point) {
+        Ok(Some(mount)) if is_ours(&mount) => drop(detach(&mount, true)),
+        Ok(_) => {}
+        Err(_) => {
+            let flags = UnmountFlags::NOFOLLOW | UnmountFlags::DETACH;
+            if rustix::mount::unmount(point, flags) == Err(Errno::PERM) {
+                drop(unmount_by_helper(point, true));
+            }
+        }
+    }
+}
+
 fn unmount_by_helper(point: &Path, lazy: bool) -> Result<()> {
     let mut command = fusermount();
     command.arg("-u");

@@ -12,7 +12,6 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::CWD;
@@ -22,7 +21,8 @@ use sinterfs_model::{Error, Result};
 
 use crate::attach::{label_data, mount_flags, mount_point};
 use crate::backing::{Backing, OneFile};
-use crate::backing_name::backing_name;
+use crate::backing_name::{self, backing_name};
+use crate::detach::undo;
 use crate::detached;
 use crate::image_path::{file_name, mount_at_image_path};
 use crate::loop_device::{DIRECT, with_loop_device};
@@ -53,18 +53,17 @@ pub fn mount_kernel(file: Arc<dyn Backing>, dir: &Path, options: &MountOptions) 
         umask: 0,
         ..options.clone()
     };
-    let (sender, events) = channel();
     let metadata = file.metadata();
     let mut names = vec![name.clone().into_bytes()];
     names.extend(file_name(options).map(<[u8]>::to_vec));
     let image = Arc::new(OneFile::new(file, names));
-    let requests = serve_in_background(image, device, &plain, &sender)?;
+    let serving = serve_in_background(image, device, &plain)?;
     let mount = attach_and_tune(&tree, &name, &point, options);
     let mount = mount.map_err(|error| error.path(dir))?;
     warm(&tree, &name, metadata);
     // from now on EROFS keeps it alive
     drop(tree);
-    Ok(Session::new(mount, (events, sender), requests, signals))
+    Session::new(mount, serving, signals).map_err(|error| error.path(dir))
 }
 
 /// Reads metadata into the page cache in the background, since EROFS reads it page by page and
@@ -105,7 +104,7 @@ fn attach_and_tune(
     let read_ahead = options.read_ahead.unwrap_or(READ_AHEAD);
     with_read_ahead(read_ahead, || {
         attach(tree, name, point, options)?;
-        let mount = made_at(point)?;
+        let mount = made_at(point).inspect_err(|_| undo(point, backing_name::is_ours))?;
         raise_read_ahead(&mount.device, read_ahead);
         Ok(mount)
     })

@@ -14,12 +14,14 @@ use rustix::mount::{MoveMountFlags, move_mount};
 use sinterfs_model::{Error, Result};
 
 use crate::attach::mount_point;
+use crate::backing_name;
+use crate::detach::undo;
 use crate::lower::{self, Lower, LowerLayer};
 use crate::mountinfo::made_at;
 use crate::options::MountOptions;
 use crate::session::{Session, catch_signals};
 use crate::stacked::{check_possible, stack};
-use crate::start::Event;
+use crate::start::{Event, Serving};
 use crate::upper::{Prepared, Upper};
 
 /// Mounts images as layers, the topmost first, below the upper layer if there is one, and serves
@@ -58,9 +60,13 @@ pub fn mount_layers(
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
     move_mount(&tree, "", CWD, &point, flags)
         .map_err(|errno| Error::io("cannot mount there", errno).path(dir))?;
-    let mount = made_at(&point)?;
-    let requests = requests.unwrap_or_default();
-    let session = Session::new(mount, (all_ended, sender), requests, signals);
+    let mount = made_at(&point).inspect_err(|_| undo(&point, backing_name::is_ours))?;
+    let serving = Serving {
+        events: all_ended,
+        sender,
+        requests: requests.unwrap_or_default(),
+    };
+    let session = Session::new(mount, serving, signals)?;
     Ok((
         session.keep(prepared.and_then(Prepared::complete)),
         fell_back,

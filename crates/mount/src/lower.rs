@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::Receiver;
 
 use rustix::io::Errno;
 use sinterfs_model::{Error, Image, Result};
@@ -71,15 +71,14 @@ pub(crate) fn start(layer: &LowerLayer, options: &MountOptions) -> Result<Lower>
 fn by_fuse(image: &Arc<dyn Image>, options: &MountOptions) -> Result<Lower> {
     check_root(&**image).map_err(|error| error.path("/"))?;
     let (device, tree) = detached::mount(options)?;
-    let (sender, events) = channel();
-    let requests = serve_in_background(Arc::clone(image), device, options, &sender)?;
+    let serving = serve_in_background(Arc::clone(image), device, options)?;
     if let Some(device) = device_of(&tree) {
         raise_read_ahead(&device, options.read_ahead(image.info().totals.block_size));
     }
     Ok(Lower {
         tree,
-        events,
-        requests,
+        events: serving.events,
+        requests: serving.requests,
         fell_back: None,
     })
 }
@@ -94,8 +93,7 @@ fn by_kernel(backing: &Arc<dyn Backing>, options: &MountOptions) -> Result<Lower
         ..options.clone()
     };
     let image = OneFile::new(Arc::clone(backing), vec![name.clone().into_bytes()]);
-    let (sender, events) = channel();
-    let requests = serve_in_background(Arc::new(image), device, &plain, &sender)?;
+    let serving = serve_in_background(Arc::new(image), device, &plain)?;
     let read_ahead = options.read_ahead.unwrap_or(READ_AHEAD);
     let tree = with_read_ahead(read_ahead, || erofs(&file, &name, options))?;
     if let Some(device) = device_of(&tree) {
@@ -106,8 +104,8 @@ fn by_kernel(backing: &Arc<dyn Backing>, options: &MountOptions) -> Result<Lower
     drop(file);
     Ok(Lower {
         tree,
-        events,
-        requests,
+        events: serving.events,
+        requests: serving.requests,
         fell_back: None,
     })
 }

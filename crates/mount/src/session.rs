@@ -8,19 +8,20 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use signal_hook::iterator::{Handle, Signals};
 use sinterfs_model::{Cursor, Dirent, Error, FileType, Image, Result};
 
 use crate::attach::{attach, mount_point};
-use crate::detach::{detach, is_busy};
+use crate::detach::{detach, is_busy, undo};
 use crate::idle::IdleUnmounter;
 use crate::mountinfo::{Mount, made_at, mounted_at};
 use crate::options::MountOptions;
-use crate::start::{Event, raise_read_ahead, serve_in_background};
+use crate::start::{Event, Serving, raise_read_ahead, serve_in_background};
 
 /// How long a busy file system is served after a signal to end.
 const GRACE: Duration = Duration::from_secs(5);
@@ -42,7 +43,8 @@ pub struct Session {
     unmounter: Unmounter,
     events: Receiver<Event>,
     sender: Sender<Event>,
-    signals: Option<Signals>,
+    /// What sends signals as events.
+    listener: Option<Listener>,
     /// The number of requests so far.
     requests: Arc<AtomicU64>,
     idle: Option<IdleUnmounter>,
@@ -51,6 +53,13 @@ pub struct Session {
     /// The locked directory of an upper layer.
     upper: Option<OwnedFd>,
     ended: bool,
+}
+
+/// A thread that sends signals as events until it is closed.
+#[derive(Debug)]
+struct Listener {
+    signals: Handle,
+    thread: JoinHandle<()>,
 }
 
 /// Unmounts a session, from any thread.
@@ -69,15 +78,13 @@ pub fn mount(image: Arc<dyn Image>, dir: &Path, options: &MountOptions) -> Resul
     let signals = options.catch_signals.then(catch_signals).transpose()?;
     let attached = attach(&point, options)?;
     let started = start(image, &point, attached.device, options);
-    if started.is_err()
-        && let Ok(Some(mount)) = mounted_at(&point)
-        && mount.kind.ends_with(&options.subtype)
-    {
-        // the first error is returned
-        let _ = detach(&mount, true);
+    if started.is_err() {
+        undo(&point, |mount| mount.kind.ends_with(&options.subtype));
     }
     let mut session = started.map_err(|error| error.path(dir))?;
-    session.signals = signals;
+    if let Some(signals) = signals {
+        session.listen(signals).map_err(|error| error.path(dir))?;
+    }
     session.helper = attached.helper;
     Ok(session)
 }
@@ -108,30 +115,57 @@ fn start(
     options: &MountOptions,
 ) -> Result<Session> {
     let read_ahead = options.read_ahead(image.info().totals.block_size);
-    let (sender, events) = channel();
-    let requests = serve_in_background(image, device, options, &sender)?;
+    let serving = serve_in_background(image, device, options)?;
     let mount = made_at(point)?;
     raise_read_ahead(&mount.device, read_ahead);
-    Ok(Session::new(mount, (events, sender), requests, None))
+    Session::new(mount, serving, None)
 }
 
 impl Session {
-    pub(crate) fn new(
-        mount: Mount,
-        (events, sender): (Receiver<Event>, Sender<Event>),
-        requests: Arc<AtomicU64>,
-        signals: Option<Signals>,
-    ) -> Self {
-        Self {
+    /// Makes a session of a mount, and starts to listen to signals if they are caught already;
+    /// unmounts if that fails.
+    pub(crate) fn new(mount: Mount, serving: Serving, signals: Option<Signals>) -> Result<Self> {
+        let mut session = Self {
             unmounter: Unmounter { mount },
-            events,
-            sender,
-            signals,
-            requests,
+            events: serving.events,
+            sender: serving.sender,
+            listener: None,
+            requests: serving.requests,
             idle: None,
             helper: None,
             upper: None,
             ended: false,
+        };
+        if let Some(signals) = signals {
+            session.listen(signals)?;
+        }
+        Ok(session)
+    }
+
+    fn listen(&mut self, mut signals: Signals) -> Result<()> {
+        let handle = signals.handle();
+        let sender = self.sender.clone();
+        let listen = move || {
+            for _ in signals.forever() {
+                if sender.send(Event::Signal).is_err() {
+                    break;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("signals".into());
+        let thread = thread.spawn(listen);
+        self.listener = Some(Listener {
+            thread: thread.map_err(|error| Error::io("cannot start a thread", error))?,
+            signals: handle,
+        });
+        Ok(())
+    }
+
+    fn stop_listening(&mut self) {
+        if let Some(listener) = self.listener.take() {
+            listener.signals.close();
+            // its result is empty
+            let _ = listener.thread.join();
         }
     }
 
@@ -180,24 +214,11 @@ impl Session {
     /// is busy then, it is removed from the tree at once and served for five more seconds, or until
     /// the next signal.
     pub fn serve(&mut self) -> Result<Ended> {
-        let mut signals = self.signals.take().map_or_else(catch_signals, Ok)?;
-        let handle = signals.handle();
-        let sender = self.sender.clone();
-        let listen = move || {
-            for _ in signals.forever() {
-                if sender.send(Event::Signal).is_err() {
-                    break;
-                }
-            }
-        };
-        let listener = std::thread::Builder::new()
-            .name("signals".into())
-            .spawn(listen);
-        let listener = listener.map_err(|error| Error::io("cannot start a thread", error))?;
+        if self.listener.is_none() {
+            self.listen(catch_signals()?)?;
+        }
         let ended = self.serve_until_signal();
-        handle.close();
-        // its result is empty
-        let _ = listener.join();
+        self.stop_listening();
         ended
     }
 
@@ -235,6 +256,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.stop_listening();
         if !self.ended && self.unmounter.unmount(true).is_ok() {
             // a failure to serve cannot be reported any more
             let _ = self.events.recv_timeout(GRACE);

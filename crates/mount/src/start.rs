@@ -1,18 +1,28 @@
 //! Starts the threads that serve a FUSE mount.
 //!
 //! Enters an open FUSE device and an image; leaves events for the session. **Invariant:** when
-//! `serve_in_background` returns, the kernel's first request has been answered.
+//! `serve_in_background` returns, the kernel's first request has been answered, and all threads
+//! run that answer requests: one that cannot be started is an error there.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::DirEntry;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use sinterfs_model::{Error, Image, Result};
 
 use crate::fuse;
 use crate::options::MountOptions;
 use crate::view::View;
+
+/// The pause between two looks at the threads, and how many of them there are at most: what is seen
+/// of threads only decides when a mount is reported.
+const PAUSE: Duration = Duration::from_millis(1);
+const LOOKS: usize = 2000;
 
 /// An event that ends a session.
 pub(crate) enum Event {
@@ -22,15 +32,24 @@ pub(crate) enum Event {
     Signal,
 }
 
+/// A file system that threads of this process serve.
+pub(crate) struct Serving {
+    pub(crate) events: Receiver<Event>,
+    pub(crate) sender: Sender<Event>,
+    /// The number of requests, which goes on counting.
+    pub(crate) requests: Arc<AtomicU64>,
+}
+
 /// Does the handshake with the kernel and serves its requests with threads of their own until the
-/// file system ends, which is sent as an event. Returns the number of requests, which goes on
-/// counting.
+/// file system ends, which is sent as an event.
 pub(crate) fn serve_in_background(
     image: Arc<dyn Image>,
     device: OwnedFd,
     options: &MountOptions,
-    sender: &Sender<Event>,
-) -> Result<Arc<AtomicU64>> {
+) -> Result<Serving> {
+    // one at a time, so that new threads are those of this file system
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let (sender, events) = channel();
     let requests = Arc::new(AtomicU64::new(0));
     let view = View::new(image, options);
     let failed = |what| move |error| Error::io(what, error);
@@ -41,9 +60,45 @@ pub(crate) fn serve_in_background(
         // the receiver is gone if the session was dropped
         let _ = on_end.send(Event::Ended(server.run()));
     };
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = serving_threads();
     let thread = std::thread::Builder::new().name("mount".into()).spawn(run);
     thread.map_err(failed("cannot start a thread"))?;
-    Ok(requests)
+    let are_all_there = || {
+        let now = serving_threads();
+        now.difference(&before).count() >= options.thread_count()
+    };
+    for _ in 0..LOOKS {
+        if are_all_there() {
+            break;
+        }
+        match events.recv_timeout(PAUSE) {
+            Ok(Event::Ended(Err(error))) => return Err(failed("cannot serve the mount")(error)),
+            Ok(event) => {
+                // somebody has unmounted it already
+                let _ = sender.send(event);
+                break;
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(Serving {
+        events,
+        sender,
+        requests,
+    })
+}
+
+/// Returns the threads of this process that answer requests, by the name that the library gives
+/// them.
+fn serving_threads() -> BTreeSet<OsString> {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten();
+    let serves = |task: &DirEntry| {
+        let name = std::fs::read(task.path().join("comm"));
+        name.is_ok_and(|name| name.starts_with(b"fuser-"))
+    };
+    let serving = tasks.filter_map(|task| task.ok().filter(serves));
+    serving.map(|task| task.file_name()).collect()
 }
 
 /// Raises the read-ahead of a mount, since FUSE itself allows at most 128 KiB; only root may. A

@@ -6,6 +6,7 @@
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
 use sinterfs::mount::{CacheTrimmer, MountedImage, WantedMount, mounted_images, wanted_mounts};
 use sinterfs::{Error, Kind, OpenOptions, Result};
@@ -121,15 +122,15 @@ impl AllAttached {
             thread.spawn(move || mount.serve())
         });
         let threads: Vec<_> = threads.collect();
+        let failed = || Error::new(Kind::Io, "a thread that serves a mount has failed");
         let mut result = Ok(self.code);
         for thread in threads {
-            let thread = thread.map_err(|error| Error::io("cannot start a thread", error))?;
-            let served = thread.join().unwrap_or_else(|_| {
-                Err(Error::new(
-                    Kind::Io,
-                    "a thread that serves a mount has failed",
-                ))
-            });
+            let joined = thread.map(JoinHandle::join);
+            let served = match joined {
+                Ok(served) => served.unwrap_or_else(|_| Err(failed())),
+                // dropped, and so unmounted; the others are served on
+                Err(error) => Err(Error::io("cannot start a thread", error)),
+            };
             if let Err(error) = served
                 && let Err(earlier) = std::mem::replace(&mut result, Err(error))
             {
