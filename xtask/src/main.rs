@@ -10,6 +10,7 @@
 )]
 
 mod check;
+mod coverage;
 mod cross;
 mod demo;
 mod features;
@@ -39,6 +40,7 @@ usage: cargo xtask VERB [ARGUMENTS]      (or ./x VERB, which installs what is mi
   cross [--all] [TARGET]...   tests of the reading crates on s390x (big-endian) and aarch64, by
                       qemu; with --all on all systems, Windows by wine among them, all tests
   test [ARGS]         check that everything works; ARGS, which choose tests, are cargo test's
+  coverage [ARGS]     lines of each crate that the tests run; ARGS, as those of test, choose some
   python [ARGS]       the Python package: tests (ARGS are pytest's), doctests, types, style
   bench [SET...]      what ours and the peers at hand take, in turn (bench --help)
   dist [OPTIONS]      the static program and the .deb, tried out (dist --help)
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         "msrv" => toolchains::msrv(),
         "cross" => cross::cross(&rest),
         "test" => test::test(&rest),
+        "coverage" => coverage::coverage(&rest),
         "python" => python::python(&rest),
         "bench" => run::cargo_with(
             "bench",

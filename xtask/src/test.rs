@@ -32,11 +32,22 @@ const LONG: [&str; 8] = [
 /// that is in it stays busy.
 const ALONE: [&str; 2] = ["fstab", "reliability"];
 
-/// A program that Cargo has built.
-struct Program {
+/// What Cargo has built.
+#[derive(Default)]
+pub struct Built {
+    /// The test programs.
+    pub programs: Vec<Program>,
+    /// All programs, those among them that the tests run.
+    pub executables: Vec<PathBuf>,
+}
+
+/// A test program that Cargo has built.
+pub struct Program {
     package: PathBuf,
     name: String,
     path: PathBuf,
+    /// Variables of its environment.
+    pub variables: Vec<(&'static str, PathBuf)>,
 }
 
 impl Program {
@@ -56,11 +67,7 @@ pub fn test(more: &[String]) -> run::Outcome {
     if !more.is_empty() {
         return run::cargo_with("test", &["test", "--workspace"], more);
     }
-    let (alone, together): (Vec<_>, Vec<_>) = build()?
-        .into_iter()
-        .partition(|program| program.is_one_of(&ALONE));
-    let cores = available_parallelism().map_or(1, usize::from);
-    let failed = [run_all(together, cores)?, run_all(alone, 1)?].concat();
+    let failed = run_programs(build(&mut run::cargo(), &[])?.programs)?;
     if !failed.is_empty() {
         return Err(format!("failed: {}", failed.join(", ")));
     }
@@ -68,24 +75,41 @@ pub fn test(more: &[String]) -> run::Outcome {
     python::test()
 }
 
-/// Builds all test programs and returns them, those that take long first.
-fn build() -> Result<Vec<Program>, String> {
+/// Runs test programs, those apart that have to be alone, and returns the titles of those that
+/// failed.
+pub fn run_programs(programs: Vec<Program>) -> Result<Vec<String>, String> {
+    let (alone, together): (Vec<_>, Vec<_>) = programs
+        .into_iter()
+        .partition(|program| program.is_one_of(&ALONE));
+    let cores = available_parallelism().map_or(1, usize::from);
+    Ok([run_all(together, cores)?, run_all(alone, 1)?].concat())
+}
+
+/// Builds the test programs that arguments of Cargo's choose, by default all of the workspace, and
+/// returns them, those that take long first.
+pub fn build(cargo: &mut Command, chosen: &[String]) -> Result<Built, String> {
     println!("== build the tests");
-    let mut cargo = run::cargo();
-    cargo.args(["test", "--workspace", "--no-run"]);
+    cargo.args(["test", "--no-run"]);
+    if chosen.is_empty() {
+        cargo.arg("--workspace");
+    }
+    cargo.args(chosen);
     cargo.arg("--message-format=json-render-diagnostics");
     cargo.stderr(Stdio::inherit());
-    let messages = run::output(&mut cargo)?;
-    let mut programs = Vec::new();
+    let messages = run::output(cargo)?;
+    let mut built = Built::default();
     for line in messages.lines() {
         let message: Value = serde_json::from_str(line).map_err(|e| format!("cargo: {e}"))?;
-        programs.extend(program(&message));
+        built.programs.extend(program(&message));
+        let executable = message["executable"].as_str();
+        built.executables.extend(executable.map(PathBuf::from));
     }
-    if programs.is_empty() {
+    if built.programs.is_empty() {
         return Err("cargo has built no tests".into());
     }
-    programs.sort_by_key(|program| !program.is_one_of(&LONG));
-    Ok(programs)
+    let is_short = |program: &Program| !program.is_one_of(&LONG);
+    built.programs.sort_by_key(is_short);
+    Ok(built)
 }
 
 /// Returns the test program that a message of Cargo is about.
@@ -98,6 +122,7 @@ fn program(message: &Value) -> Option<Program> {
         package: manifest.parent()?.to_owned(),
         name: message["target"]["name"].as_str()?.to_owned(),
         path: message["executable"].as_str()?.into(),
+        variables: Vec::new(),
     })
 }
 
@@ -135,6 +160,7 @@ fn passes(program: &Program) -> bool {
     command
         .current_dir(&program.package)
         .env("CARGO_MANIFEST_DIR", &program.package)
+        .envs(program.variables.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null());
     let output = command.output();
     let seconds = begin.elapsed().as_secs();
