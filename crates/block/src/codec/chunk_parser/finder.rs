@@ -109,12 +109,32 @@ impl MatchList {
         self.count += usize::from(is_match);
     }
 
-    /// Lets the last match take the place of the one before if there are too many.
+    /// Returns the room behind the last match, which must have been reserved.
     #[inline(always)]
-    fn keep(&mut self, most: usize) {
-        if self.count > most {
-            self.found[most - 1] = self.found[most];
-            self.count = most;
+    fn room(&mut self) -> Option<MatchRoom<'_>> {
+        Some(MatchRoom {
+            found: self.found[self.count..].first_chunk_mut()?,
+            count: 0,
+        })
+    }
+}
+
+/// Room for the matches that are met in a tree.
+struct MatchRoom<'a> {
+    found: &'a mut [FoundMatch; MOST + 1],
+    count: usize,
+}
+
+impl MatchRoom<'_> {
+    /// Adds a match if it is one, without a branch; the last takes the place of the one before if
+    /// there are too many.
+    #[inline(always)]
+    fn offer(&mut self, found: FoundMatch, is_match: bool) {
+        self.found[self.count] = found;
+        self.count += usize::from(is_match);
+        if self.count > MOST {
+            self.found[MOST - 1] = self.found[MOST];
+            self.count = MOST;
         }
     }
 }
@@ -218,6 +238,7 @@ impl<P: TreePosition> Growth<'_, P> {
     /// Goes on without matches.
     #[inline(never)]
     fn skip<C: Coder>(&mut self, range: Range<usize>, list: &mut MatchList) {
+        list.reserve();
         list.starts[range.clone()].fill(list.count as u32);
         for at in range.take(self.effort.noted) {
             self.note::<C, false>(at, list);
@@ -265,39 +286,66 @@ impl<P: TreePosition> Growth<'_, P> {
         let mut places = [2 * at + 1, 2 * at];
         let mut lengths = [0, 0];
         let (mut len, mut best) = (0, 3);
-        let first = list.count;
         let own = &chunk[at..];
         let own = &own[..own.len().min(C::MOST)];
         let nice = self.effort.nice.min(own.len());
-        let mut depth = self.effort.depth;
-        while node != P::NONE && depth > 0 {
-            depth -= 1;
+        let Some(mut found) = list.room() else {
+            return best;
+        };
+        for _ in 0..self.effort.depth {
+            if node == P::NONE {
+                break;
+            }
             let earlier = node.index();
-            let there = &chunk[earlier..];
+            // read before it is known which of them comes next
+            let Some(&[smaller, larger]) = children[2 * earlier..].first_chunk() else {
+                break;
+            };
+            let there = &chunk[earlier..][..own.len()];
+            let side;
             // no branch for what cannot be predicted
-            len = agreement(own, there, len);
+            (len, side) = order(own, there, len);
             if WANTED {
-                let found = FoundMatch::new::<C>(at - earlier, len);
-                list.offer(found, len > best);
-                list.keep(first + MOST);
+                let distance = at.wrapping_sub(earlier);
+                found.offer(FoundMatch::new::<C>(distance, len), len > best);
             }
             best = best.max(len);
             if len >= nice {
-                children[places[1]] = children[2 * earlier];
-                children[places[0]] = children[2 * earlier + 1];
+                children[places[1]] = smaller;
+                children[places[0]] = larger;
+                list.count += found.count;
                 return best;
             }
-            let side = usize::from(there[len] < own[len]);
-            children[places[side]] = node;
-            places[side] = 2 * earlier + side;
-            node = children[2 * earlier + side];
-            lengths[side] = len;
+            children[places[usize::from(side)]] = node;
+            places[usize::from(side)] = 2 * earlier + usize::from(side);
+            node = if side { larger } else { smaller };
+            lengths[usize::from(side)] = len;
             len = lengths[0].min(lengths[1]);
         }
+        list.count += found.count;
         children[places[0]] = P::NONE;
         children[places[1]] = P::NONE;
         best
     }
+}
+
+/// Returns how many bytes of two slices of one length agree, and whether the next one of the second
+/// is smaller; so many are known to.
+#[inline(always)]
+fn order(own: &[u8], there: &[u8], known: usize) -> (usize, bool) {
+    let mut same = known;
+    while let (Some(x), Some(y)) = (word(own, same), word(there, same)) {
+        let differ = x ^ y;
+        if differ != 0 {
+            let same = same + (differ.trailing_zeros() / 8) as usize;
+            return (same, y.swap_bytes() < x.swap_bytes());
+        }
+        same += 8;
+    }
+    while same < own.len() && own[same] == there[same] {
+        same += 1;
+    }
+    (same, same < own.len() && there[same] < own[same])
 }
 
 #[inline(always)]
