@@ -93,7 +93,7 @@ pub fn write(
     observer: &dyn Observer,
 ) -> Result<WriteReport> {
     let header = header(device.len(), options)?;
-    observer.expect(Stage::Compress, bytes(device.len()));
+    observer.expect(Stage::Compress, Tally::bytes(device.len()));
     let mut head = script(options.version);
     head.resize(usize::try_from(SCRIPT_LEN).unwrap_or(0), 0);
     head.extend(header.block_size.to_be_bytes());
@@ -118,7 +118,7 @@ pub fn write(
             put(out, &stored)?;
             at = at.saturating_add(stored.len() as u64);
         }
-        observer.advance(Stage::Compress, bytes(end - start));
+        observer.advance(Stage::Compress, Tally::bytes(end - start));
         start = end;
     }
     table.extend(at.to_be_bytes());
@@ -134,13 +134,6 @@ pub fn write(
 fn put(out: &mut dyn Sink, bytes: &[u8]) -> Result<()> {
     let written = out.write_all(bytes);
     written.map_err(|error| Error::io("cannot write the image", error))
-}
-
-fn bytes(bytes: u64) -> Tally {
-    Tally {
-        bytes,
-        ..Tally::default()
-    }
 }
 
 /// Checks the options.

@@ -33,19 +33,15 @@ pub fn check(
 /// Decodes every fblock.
 fn fblocks(image: &Cromfs, report: &mut InodeReport, observer: &dyn Observer) -> Result<()> {
     let reader = &image.content.fblocks;
-    let bytes = |bytes| Tally {
-        bytes,
-        ..Tally::default()
-    };
     let total = reader.places.iter().map(|place| u64::from(place.stored));
-    observer.expect(Stage::Verify, bytes(total.sum()));
+    observer.expect(Stage::Verify, Tally::bytes(total.sum()));
     for place in &reader.places {
         observer.check_cancelled()?;
         let decoded = reader.decode(*place).map(drop);
         report
             .findings
             .record(decoded.map_err(|e| e.at("fblock", reader.file_offset(place.at))))?;
-        observer.advance(Stage::Verify, bytes(place.stored.into()));
+        observer.advance(Stage::Verify, Tally::bytes(place.stored.into()));
     }
     Ok(())
 }

@@ -109,13 +109,7 @@ pub fn rewrite(
         writer.set_minor(image.minor_version().max(MINOR_WRITTEN));
     }
     let recoded = put_blocks(image, &recoder, &mut writer, options.threads, observer)?;
-    observer.expect(
-        Stage::Finish,
-        Tally {
-            items: 1,
-            ..Tally::default()
-        },
-    );
+    observer.expect(Stage::Finish, Tally::items(1));
     let summary = match &options.metadata {
         MetadataRule::Rebuild(rebuild) => {
             writer.set_categories(passthrough::categories(image)?);

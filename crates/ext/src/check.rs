@@ -34,13 +34,7 @@ pub fn check(
         observer.check_cancelled()?;
         let inode = inode(&ext, number, &mut report)?;
         report.inodes += 1;
-        observer.advance(
-            Stage::Verify,
-            Tally {
-                items: 1,
-                ..Tally::default()
-            },
-        );
+        observer.advance(Stage::Verify, Tally::items(1));
         if inode != Some(FileType::Directory) {
             continue;
         }

@@ -74,13 +74,7 @@ impl Check<'_> {
     /// Checks all inodes up to the first that cannot be read: it hides the start of the next.
     fn inodes(&mut self) -> Result<()> {
         let expected = u64::from(self.image.superblock.inodes);
-        self.observer.expect(
-            Stage::Verify,
-            Tally {
-                items: expected,
-                ..Tally::default()
-            },
-        );
+        self.observer.expect(Stage::Verify, Tally::items(expected));
         let Some(mut inodes) = self.report.findings.record(self.image.all_inodes())? else {
             return Ok(());
         };
@@ -93,13 +87,7 @@ impl Check<'_> {
             self.report.inodes += 1;
             let found = self.inode(ino, &record);
             self.report.findings.record(found)?;
-            self.observer.advance(
-                Stage::Verify,
-                Tally {
-                    items: 1,
-                    ..Tally::default()
-                },
-            );
+            self.observer.advance(Stage::Verify, Tally::items(1));
         }
         if self.report.inodes != expected {
             let found = self.report.inodes;

@@ -324,10 +324,7 @@ impl Walk<'_> {
     /// Adds entries to the tree and queues the directories among them.
     fn add(&self, task: &Task, base: &Base, batch: &mut Vec<ScannedEntry>) -> Result<()> {
         let mut found = Vec::new();
-        let mut tally = Tally {
-            items: batch.len() as u64,
-            ..Tally::default()
-        };
+        let mut tally = Tally::items(batch.len() as u64);
         let mut growth = lock(&self.growth);
         for mut entry in batch.drain(..) {
             let node = growth.add(task.node, &mut entry)?;
