@@ -119,3 +119,42 @@ fn access_list(stored: &[u8]) -> Result<Vec<u8>> {
         Err(broken())
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use super::access_list;
+
+    /// `user::rw-,user:1000:r--,group::r--,mask::r--,other::---`, as ext4 stores it.
+    const STORED: &[u8] = b"\x01\0\0\0\
+        \x01\0\x06\0\
+        \x02\0\x04\0\xe8\x03\0\0\
+        \x04\0\x04\0\
+        \x10\0\x04\0\
+        \x20\0\0\0";
+
+    /// The same as getxattr(2) gives it.
+    const SHOWN: &[u8] = b"\x02\0\0\0\
+        \x01\0\x06\0\xff\xff\xff\xff\
+        \x02\0\x04\0\xe8\x03\0\0\
+        \x04\0\x04\0\xff\xff\xff\xff\
+        \x10\0\x04\0\xff\xff\xff\xff\
+        \x20\0\0\0\xff\xff\xff\xff";
+
+    #[test]
+    fn access_lists_are_shown_as_the_kernel_shows_them() {
+        assert_eq!(access_list(STORED).unwrap(), SHOWN);
+    }
+
+    #[test]
+    fn access_lists_that_are_none_are_refused() {
+        let whole = [4, 8, 16, 20, 24];
+        for len in 0..STORED.len() {
+            let found = access_list(&STORED[..len]);
+            assert_eq!(found.is_ok(), whole.contains(&len), "{len}");
+        }
+        let mut other = STORED.to_vec();
+        other[0] = 2;
+        assert!(access_list(&other).is_err());
+    }
+}
