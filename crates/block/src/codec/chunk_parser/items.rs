@@ -97,7 +97,8 @@ impl Recent {
 
     #[inline(always)]
     pub(super) fn distances(self) -> [usize; REPEATS] {
-        [self.0, self.0 >> BITS, self.0 >> (2 * BITS)].map(|bits| (bits & MASK) as usize)
+        let of = |bits: u64| (bits & MASK) as usize;
+        [of(self.0), of(self.0 >> BITS), of(self.0 >> (2 * BITS))]
     }
 
     /// Returns the latest distances after an item: one that is repeated changes places with the

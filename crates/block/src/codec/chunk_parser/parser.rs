@@ -156,7 +156,9 @@ impl Step<'_> {
         }
         let distances = self.recent.distances();
         let next = pair(chunk, here);
-        let agree = distances.map(|distance| pair(chunk, here - distance) == next);
+        let [a, b, c] = distances;
+        let agrees = |distance: usize| pair(chunk, here - distance) == next;
+        let agree = [agrees(a), agrees(b), agrees(c)];
         if !(agree[0] | agree[1] | agree[2]) {
             return Ok(0);
         }

@@ -16,10 +16,10 @@ pub(in crate::codec) fn prices(frequencies: &[u32], prices: &mut [u32]) {
 }
 
 /// Returns the logarithm of a number to the base 2, in the unit of costs, interpolated.
-pub(in crate::codec) fn log2(number: u32) -> u32 {
+pub(in crate::codec) const fn log2(number: u32) -> u32 {
     let whole = number.ilog2();
-    let fraction = (u64::from(number) << 4 >> whole) & 15;
-    whole * UNIT + u32::try_from(fraction).unwrap_or(0)
+    let fraction = ((number as u64) << 4 >> whole) & 15;
+    whole * UNIT + fraction as u32
 }
 
 /// Lengths that the prices of a slot have room for.

@@ -75,16 +75,31 @@ impl BlockCounts {
     }
 }
 
+/// The counts whose products with their logarithms are known; most are smaller.
+const FEW: usize = 256;
+
+/// The product of each count and its logarithm.
+static PRODUCTS: [u32; FEW] = {
+    let mut products = [0; FEW];
+    let mut count = 1;
+    while count < FEW {
+        products[count] = count as u32 * log2(count as u32);
+        count += 1;
+    }
+    products
+};
+
 /// Returns what symbols cost in a code that is made for them.
 fn cost(counts: &[u32], others: &[u32]) -> u32 {
     let (mut total, mut known, mut used) = (0, 0, 0);
     for (count, other) in counts.iter().zip(others) {
         let count = count + other;
-        if count > 0 {
-            total += count;
-            used += 1;
-            known += count * log2(count);
-        }
+        total += count;
+        used += u32::from(count > 0);
+        known += match PRODUCTS.get(count as usize) {
+            Some(product) => *product,
+            None => count * log2(count),
+        };
     }
     total * log2(total.max(1)) - known + used * SYMBOL_COST
 }
