@@ -21,8 +21,8 @@ use crate::view::View;
 
 /// The pause between two looks at the threads, and how many of them there are at most: what is seen
 /// of threads only decides when a mount is reported.
-const PAUSE: Duration = Duration::from_millis(1);
-const LOOKS: usize = 2000;
+const PAUSE: Duration = Duration::from_micros(200);
+const LOOKS: usize = 10_000;
 
 /// An event that ends a session.
 pub(crate) enum Event {
@@ -64,9 +64,10 @@ pub(crate) fn serve_in_background(
     let before = serving_threads();
     let thread = std::thread::Builder::new().name("mount".into()).spawn(run);
     thread.map_err(failed("cannot start a thread"))?;
-    let are_all_there = || {
-        let now = serving_threads();
-        now.difference(&before).count() >= options.thread_count()
+    let are_all_there = || match (&before, serving_threads()) {
+        (Some(before), Some(now)) => now.difference(before).count() >= options.thread_count(),
+        // without /proc nobody can tell
+        _ => true,
     };
     for _ in 0..LOOKS {
         if are_all_there() {
@@ -90,15 +91,15 @@ pub(crate) fn serve_in_background(
 }
 
 /// Returns the threads of this process that answer requests, by the name that the library gives
-/// them.
-fn serving_threads() -> BTreeSet<OsString> {
-    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten();
+/// them; `None` where there is no /proc.
+fn serving_threads() -> Option<BTreeSet<OsString>> {
     let serves = |task: &DirEntry| {
         let name = std::fs::read(task.path().join("comm"));
         name.is_ok_and(|name| name.starts_with(b"fuser-"))
     };
+    let tasks = std::fs::read_dir("/proc/self/task").ok()?;
     let serving = tasks.filter_map(|task| task.ok().filter(serves));
-    serving.map(|task| task.file_name()).collect()
+    Some(serving.map(|task| task.file_name()).collect())
 }
 
 /// Raises the read-ahead of a mount, since FUSE itself allows at most 128 KiB; only root may. A

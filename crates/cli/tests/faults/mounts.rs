@@ -106,7 +106,8 @@ fn watch(log: PathBuf) -> (Sender<()>, JoinHandle<bool>) {
         }
         is_late
     };
-    (sender, thread::spawn(work))
+    let thread = thread::Builder::new().spawn(work);
+    (sender, thread.unwrap())
 }
 
 impl<'a> Attempt<'a> {
