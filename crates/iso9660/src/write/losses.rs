@@ -14,7 +14,7 @@ pub(super) fn losses(tree: &Tree, keeps_xattrs: bool) -> Vec<Loss> {
     let is_lost = |time: &Time| ShortDate::from_seconds(time.secs).is_none();
     Loss::counted([
         (
-            "times of modification finer than a second (rounded down)",
+            "times finer than a second (rounded down)",
             count(&|node| {
                 let time = &node.meta.times.modified;
                 time.nanos != 0 && !is_lost(time)

@@ -48,7 +48,7 @@ pub(super) fn losses(tree: &Tree, left_out: u64) -> Vec<Loss> {
         ),
         ("times before 1601", early.count() as u64),
         (
-            "times of modification finer than 100 nanoseconds (rounded down)",
+            "times finer than 100 nanoseconds (rounded down)",
             finer.count() as u64,
         ),
     ])
