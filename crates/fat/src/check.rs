@@ -24,10 +24,8 @@ pub fn check(
     let Some(image) = report.findings.opened(Fat::open(source, options))? else {
         return Ok(report);
     };
-    for what in image.left_out() {
-        report
-            .findings
-            .problem(Error::corrupt(what.clone()).within("directory"));
+    for problem in image.left_out() {
+        report.findings.problem(problem);
     }
     let nodes = &image.nodes.nodes;
     observer.expect(Stage::Verify, Tally::items(nodes.len() as u64));

@@ -44,10 +44,8 @@ pub fn check(
     if let Some(error) = image.xml_damage.take() {
         report.findings.problem(error);
     }
-    for what in image.left_out() {
-        report
-            .findings
-            .problem(Error::corrupt(what.clone()).within("metadata"));
+    for problem in image.left_out() {
+        report.findings.problem(problem);
     }
     for part in 0..image.contents.parts.len() {
         integrity(&image, part, &mut report, observer)?;

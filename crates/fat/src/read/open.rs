@@ -79,8 +79,9 @@ impl Fat {
     }
 
     /// Returns what is not shown, and why.
-    pub fn left_out(&self) -> &[String] {
-        &self.nodes.left_out
+    pub fn left_out(&self) -> impl Iterator<Item = Error> {
+        let all = self.nodes.left_out.iter();
+        all.map(|what| Error::corrupt(what.clone()).within("directory"))
     }
 
     /// Returns how many files and directories have what is not shown of them.

@@ -30,7 +30,10 @@ impl Format for FatFormat {
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
-        Ok(Bid::if_certain(is_image(&**source, options.start())?))
+        Ok(Bid::if_certain(is_image(
+            &**source,
+            options.start_offset(),
+        )?))
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
@@ -52,7 +55,7 @@ impl Format for FatFormat {
 
 fn own_options(options: &OpenOptions) -> FatOptions {
     FatOptions {
-        offset: options.start(),
+        offset: options.start_offset(),
         limits: options.limits,
         cache: options.cache.clone(),
     }
@@ -97,10 +100,7 @@ impl Handle for Opened {
     }
 
     fn warnings(&self) -> Vec<Error> {
-        let left_out = self.concrete.left_out().iter();
-        left_out
-            .map(|what| Error::corrupt(what.clone()).within("directory"))
-            .collect()
+        self.concrete.left_out().collect()
     }
 
     fn dump(&self, out: &mut dyn Write) -> Result<()> {

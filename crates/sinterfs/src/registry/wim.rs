@@ -38,7 +38,10 @@ impl Format for WimFormat {
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
-        Ok(Bid::if_certain(is_image(&**source, options.start())?))
+        Ok(Bid::if_certain(is_image(
+            &**source,
+            options.start_offset(),
+        )?))
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
@@ -118,10 +121,7 @@ impl Handle for Opened {
     }
 
     fn warnings(&self) -> Vec<Error> {
-        let left_out = self.concrete.left_out().iter();
-        left_out
-            .map(|what| Error::corrupt(what.clone()).within("metadata"))
-            .collect()
+        self.concrete.left_out().collect()
     }
 
     fn cache(&self) -> &Arc<BlockCache> {

@@ -222,8 +222,9 @@ impl Wim {
     }
 
     /// Returns which entries are left out, and why; of many only the first.
-    pub fn left_out(&self) -> &[String] {
-        &self.nodes.left_out
+    pub fn left_out(&self) -> impl Iterator<Item = Error> {
+        let all = self.nodes.left_out.iter();
+        all.map(|what| Error::corrupt(what.clone()).within("metadata"))
     }
 }
 
