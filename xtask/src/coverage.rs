@@ -1,7 +1,7 @@
 //! `coverage`: which lines of each crate the tests run, by LLVM's counters.
 //!
 //! Enters what chooses tests, as Cargo's arguments; leaves a table on standard output and, in
-//! `target/coverage/lines.txt`, the lines that no test ran. **Invariant:** only our crates are
+//! `target/coverage/lines.txt`, each line with how often it ran. **Invariant:** only our crates are
 //! instrumented, and everything is below `target/coverage`, so that no other build is in the way.
 //!
 //! A process that is killed leaves no counts, and neither does a test in another user's name that
@@ -121,7 +121,7 @@ fn tool(name: &str) -> Result<Command, String> {
     }
 }
 
-/// Adds up the counts, writes the lines that did not run, and prints the table.
+/// Adds up the counts, prints the table, and writes each line with its count.
 fn report(dir: &Path, profiles: &Path, executables: &[PathBuf]) -> Outcome {
     let merged = dir.join("tests.profdata");
     let mut merge = tool("llvm-profdata")?;

@@ -19,8 +19,8 @@ use crate::fuse;
 use crate::options::MountOptions;
 use crate::view::View;
 
-/// The pause between two looks at the threads, and how many of them there are at most: what is seen
-/// of threads only decides when a mount is reported.
+/// The pause between two looks at the threads of this process, and the most looks. What is seen of
+/// them only decides when a mount is reported.
 const PAUSE: Duration = Duration::from_micros(200);
 const LOOKS: usize = 10_000;
 

@@ -80,7 +80,7 @@ impl OpenOptions {
     }
 
     /// Returns where to look for an image that is not searched for, in bytes.
-    pub(crate) fn start(&self) -> u64 {
+    pub(crate) fn start_offset(&self) -> u64 {
         self.offset.unwrap_or(0)
     }
 

@@ -144,7 +144,7 @@ pub fn for_output(name: Option<&str>, output: Option<&Path>) -> Result<Writing> 
 /// whole file searched.
 pub fn for_image(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<&'static dyn Format> {
     let here = OpenOptions {
-        offset: Some(options.start()),
+        offset: Some(options.start_offset()),
         ..options.clone()
     };
     for &format in FORMATS {
@@ -171,7 +171,7 @@ pub(crate) fn format_of(
     options: &OpenOptions,
 ) -> Result<Option<&'static str>> {
     let here = OpenOptions {
-        offset: Some(options.start()),
+        offset: Some(options.start_offset()),
         ..options.clone()
     };
     for &format in FORMATS {

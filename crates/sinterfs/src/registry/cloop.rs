@@ -28,7 +28,7 @@ pub(super) fn content(
     options: &OpenOptions,
     is_other: impl FnOnce() -> Result<bool>,
 ) -> Result<Option<(Arc<dyn ReadAt>, OpenOptions)>> {
-    let offset = options.start();
+    let offset = options.start_offset();
     // the end is looked at last: it may be far, and a whole file follows it
     let is_device =
         is_image(&**source, offset)? || (!is_other()? && is_image_by_end(&**source, offset)?);

@@ -37,7 +37,10 @@ impl Format for CramfsFormat {
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
-        Ok(Bid::if_certain(is_image(&**source, options.start())?))
+        Ok(Bid::if_certain(is_image(
+            &**source,
+            options.start_offset(),
+        )?))
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
@@ -73,7 +76,7 @@ impl Format for CramfsFormat {
 
 fn own_options(options: &OpenOptions) -> sinterfs_cramfs::read::OpenOptions {
     sinterfs_cramfs::read::OpenOptions {
-        offset: options.start(),
+        offset: options.start_offset(),
         limits: options.limits,
         cache_bytes: options.cache_bytes,
         cache: options.cache.clone(),

@@ -31,7 +31,10 @@ impl Format for CromfsFormat {
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
-        Ok(Bid::if_certain(is_image(&**source, options.start())?))
+        Ok(Bid::if_certain(is_image(
+            &**source,
+            options.start_offset(),
+        )?))
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
@@ -53,7 +56,7 @@ impl Format for CromfsFormat {
 
 fn own_options(options: &OpenOptions) -> CromfsOptions {
     CromfsOptions {
-        offset: options.start(),
+        offset: options.start_offset(),
         limits: options.limits,
         cache_bytes: options.cache_bytes,
         cache: options.cache.clone(),

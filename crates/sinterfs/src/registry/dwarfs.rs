@@ -48,7 +48,7 @@ impl Format for DwarfsFormat {
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
-        if starts_with_magic(&**source, options.start())? {
+        if starts_with_magic(&**source, options.start_offset())? {
             return Ok(Bid::Certain);
         }
         let behind = match options.offset {

@@ -47,7 +47,7 @@ impl Format for ErofsFormat {
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
-        let offset = options.start();
+        let offset = options.start_offset();
         let is_image = sinterfs_erofs::read::is_image(&**source, offset)?;
         Ok(Bid::if_certain(is_image))
     }
@@ -136,7 +136,7 @@ impl Format for ErofsFormat {
 /// calls them.
 fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Erofs> {
     let mut own = sinterfs_erofs::read::OpenOptions {
-        offset: options.start(),
+        offset: options.start_offset(),
         devices: Vec::new(),
         limits: options.limits,
         cache_bytes: options.cache_bytes,

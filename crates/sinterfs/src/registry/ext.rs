@@ -29,7 +29,10 @@ impl Format for ExtFormat {
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
-        Ok(Bid::if_certain(is_image(&**source, options.start())?))
+        Ok(Bid::if_certain(is_image(
+            &**source,
+            options.start_offset(),
+        )?))
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
@@ -51,7 +54,7 @@ impl Format for ExtFormat {
 
 fn own_options(options: &OpenOptions) -> ExtOptions {
     ExtOptions {
-        offset: options.start(),
+        offset: options.start_offset(),
         limits: options.limits,
         cache: options.cache.clone(),
     }

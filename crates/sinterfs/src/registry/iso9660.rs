@@ -37,7 +37,10 @@ impl Format for Iso9660Format {
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
-        Ok(Bid::if_certain(is_image(&**source, options.start())?))
+        Ok(Bid::if_certain(is_image(
+            &**source,
+            options.start_offset(),
+        )?))
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
@@ -74,7 +77,7 @@ impl Format for Iso9660Format {
 
 fn own_options(options: &OpenOptions) -> sinterfs_iso9660::read::OpenOptions {
     sinterfs_iso9660::read::OpenOptions {
-        offset: options.start(),
+        offset: options.start_offset(),
         limits: options.limits,
         cache_bytes: options.cache_bytes,
         cache: options.cache.clone(),

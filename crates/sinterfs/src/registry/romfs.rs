@@ -30,7 +30,10 @@ impl Format for RomfsFormat {
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
-        Ok(Bid::if_certain(is_image(&**source, options.start())?))
+        Ok(Bid::if_certain(is_image(
+            &**source,
+            options.start_offset(),
+        )?))
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
@@ -52,7 +55,7 @@ impl Format for RomfsFormat {
 
 fn own_options(options: &OpenOptions) -> RomfsOptions {
     RomfsOptions {
-        offset: options.start(),
+        offset: options.start_offset(),
         limits: options.limits,
         cache: options.cache.clone(),
     }

@@ -37,7 +37,7 @@ impl Format for SquashfsFormat {
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
-        if starts_with_magic(&**source, options.start())? {
+        if starts_with_magic(&**source, options.start_offset())? {
             return Ok(Bid::Certain);
         }
         let behind = match options.offset {

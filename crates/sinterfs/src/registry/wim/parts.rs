@@ -22,7 +22,7 @@ pub(super) fn own_options(
     source: &Arc<dyn ReadAt>,
     options: &OpenOptions,
 ) -> Result<sinterfs_wim::read::OpenOptions> {
-    let offset = options.start();
+    let offset = options.start_offset();
     let mut more: Vec<Arc<dyn ReadAt>> = Vec::new();
     for path in &options.devices {
         more.push(Arc::new(FileSource::open(path)?));
