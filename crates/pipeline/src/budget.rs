@@ -17,6 +17,10 @@ const BASE: u64 = 512 << 20;
 /// Bytes for each thread, by default.
 const PER_THREAD: u64 = 512 << 20;
 
+/// Bytes of full blocks that stay in memory by default. Comparing with those in the scratch file
+/// costs no time that could be measured while the page cache has them.
+const KEPT: u64 = 256 << 20;
+
 /// Bytes of memory for each file while a build runs, without its name: 120 in the tree, 100 for its
 /// content, the rest while files are ordered.
 const PER_NODE: u64 = 250;
@@ -71,7 +75,7 @@ impl Needs {
 
 impl Budget {
     /// Divides `memory` bytes; by default so many as a worker for each thread is likely to need,
-    /// and as many as one worker needs in any case. A memory permit is as good as a worker: as many
+    /// as many as one worker needs in any case, and no more for full blocks than [`KEPT`]. A memory permit is as good as a worker: as many
     /// threads as it can keep busy share the work.
     ///
     /// # Errors
@@ -108,11 +112,13 @@ impl Budget {
         let permits = 1 + more_permits;
         let rest = rest - more_permits * permit;
         let waiting = (rest / (block * 2)).min(needs.waiting).min(blocks);
-        let kept = if needs.compared {
-            ((rest - waiting * block * 2) / block).min(blocks)
-        } else {
-            0
+        let rest = rest - waiting * block * 2;
+        let kept = match (needs.compared, memory) {
+            (false, _) => 0,
+            (true, None) => rest.min(KEPT) / block,
+            (true, Some(_)) => rest / block,
         };
+        let kept = kept.min(blocks);
         Ok(Self {
             threads,
             workers: workers as usize,
@@ -167,6 +173,18 @@ mod tests {
             assert!(budget(memory).memory <= memory * MIB);
         }
         assert_eq!(Budget::new(needs(), None).unwrap().workers, 2);
+    }
+
+    #[test]
+    fn few_full_blocks_are_kept_unless_memory_is_given() {
+        let small = Needs {
+            block_size: 16 << 20,
+            encoder: 0,
+            ..needs()
+        };
+        let kept = |memory| Budget::new(small, memory).unwrap().kept;
+        assert_eq!(kept(None), 16);
+        assert!(kept(Some(1536 * MIB)) > 16);
     }
 
     #[test]

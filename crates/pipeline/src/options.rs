@@ -28,7 +28,8 @@ pub struct Options {
     /// blocks.
     pub lookback: Option<u32>,
     /// The memory limit in bytes; `None` means 512 MiB and as much again for each thread, or what
-    /// one worker needs if that is more. The image does not depend on it.
+    /// one worker needs if that is more, of which full blocks take 256 MiB at most. The image does
+    /// not depend on it.
     pub memory: Option<u64>,
     /// The directory for scratch files, which hold what exceeds that memory.
     pub scratch: PathBuf,
