@@ -75,8 +75,8 @@ impl Needs {
 
 impl Budget {
     /// Divides `memory` bytes; by default so many as a worker for each thread is likely to need,
-    /// as many as one worker needs in any case, and no more for full blocks than [`KEPT`]. A memory permit is as good as a worker: as many
-    /// threads as it can keep busy share the work.
+    /// as many as one worker needs in any case, and no more for full blocks than [`KEPT`]. A memory
+    /// permit is as good as a worker: as many threads as it can keep busy share the work.
     ///
     /// # Errors
     /// `Invalid` if an explicit bound is below what one worker needs.
