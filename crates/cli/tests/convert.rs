@@ -456,4 +456,38 @@ fn what_an_image_has_besides_files_is_counted() {
     if let Some(old) = made(work.path(), fat) {
         counted(&old, &[("attributes of Windows", 2), ("times of birth", 3)]);
     }
+    // both of these have a root, the directory, the files and one more of their own
+    let ext = "rm -f old; mke2fs -q -t ext4 -I 256 -d tree old 2M
+        debugfs -w -R 'sif file flags 0x80050' old; debugfs -w -R 'sif dir projid 7' old";
+    if let Some(old) = made(work.path(), ext) {
+        let (flags, projects) = (("inode flags (chattr)", 1), ("numbers of projects", 1));
+        counted(&old, &[("times of birth", 5), flags, projects]);
+        let cloop = work.path().join("device");
+        run([Path::new("cloop"), &old, Path::new("-o"), &cloop]);
+        counted(&cloop, &[("times of birth", 5), flags]);
+    }
+    if let Some(old) = made(work.path(), &format!("rm -f old; {iso}")) {
+        with_times_of_creation(&old);
+        counted(&old, &[("times of birth", 5)]);
+    }
+    let wim = "rm -f old; touch -a -d 2020-01-02 tree/file
+        wimlib-imagex capture tree old --unix-data >said";
+    if let Some(old) = made(work.path(), wim) {
+        let lost = losses("convert", &old, &new, &[&none]);
+        // reading the tree may have changed those of other files
+        assert!(count(&lost, "times of access") > 0, "{lost}");
+    }
+}
+
+/// Makes the times of modification in TF entries of genisoimage's those of creation: it writes
+/// times of modification, access and change.
+fn with_times_of_creation(image: &Path) {
+    let mut bytes = fs::read(image).unwrap();
+    let entry = b"TF\x1a\x01\x0e";
+    for at in 0..bytes.len() - entry.len() {
+        if bytes[at..].starts_with(entry) {
+            bytes[at + 4] = 0x0d;
+        }
+    }
+    fs::write(image, bytes).unwrap();
 }

@@ -21,8 +21,8 @@ pub const ROOT: u32 = 2;
 /// The bytes of an inode in every version.
 pub const INODE_LEN: usize = 128;
 
-/// The bytes of an inode that are decoded: those with parts of times below a second.
-pub const INODE_READ: usize = 0x90;
+/// The bytes of an inode that are decoded: up to the number of a project.
+pub const INODE_READ: usize = 0xa0;
 
 /// The bytes of an inode with block pointers, an extent tree, or the target of a symlink.
 pub const POINTERS_LEN: usize = 60;
@@ -183,7 +183,11 @@ impl InodeFlags {
     /// The content is in the inode.
     pub const INLINE: u32 = 0x1000_0000;
 
-    /// Returns whether a flag is set.
+    /// What `chattr` sets: how a file may be used and is stored, which no other format has. Not
+    /// the bits by which the file system says how it found the content.
+    pub const ATTRIBUTES: u32 = 0x6293_c0ff;
+
+    /// Returns whether a flag is set, or any of several.
     pub const fn has(self, flag: u32) -> bool {
         self.0 & flag != 0
     }
@@ -206,6 +210,10 @@ pub struct ExtInode {
     pub sectors: u64,
     /// The times.
     pub times: Times,
+    /// Whether there is a time of birth.
+    pub has_birth: bool,
+    /// The number of the project whose quota counts the file; 0 for none.
+    pub project: u32,
     /// Flags.
     pub flags: InodeFlags,
     /// The block with extended attributes; 0 if there is none.
@@ -223,11 +231,12 @@ impl ExtInode {
         let half = |at| u16::from_le_bytes(part(bytes, at));
         let join = |low: u16, high: u16| u32::from(low) | (u32::from(high) << 16);
         let extra = half(0x80);
-        let time = |at, more: usize| {
-            // parts below a second are there if the inode is that long
-            let has_more = usize::from(extra) + INODE_LEN >= more + 4;
-            time(word(at), if has_more { word(more) } else { 0 })
+        // words past the first bytes are there if the inode is that long
+        let more = |at: usize| {
+            let is_there = usize::from(extra) + INODE_LEN >= at + 4;
+            if is_there { word(at) } else { 0 }
         };
+        let time = |at, below: usize| time(word(at), more(below));
         Self {
             mode: half(0),
             uid: join(half(2), half(0x78)),
@@ -240,6 +249,8 @@ impl ExtInode {
                 changed: time(0xc, 0x84),
                 modified: time(0x10, 0x88),
             },
+            has_birth: more(0x90) != 0,
+            project: more(0x9c),
             flags: InodeFlags(word(0x20)),
             attributes: u64::from(word(0x68)) | (u64::from(half(0x76)) << 32),
             extra,

@@ -10,6 +10,8 @@ mod blocks;
 mod directory;
 mod image;
 mod listings;
+mod losses;
 mod open;
 
+pub use losses::ExtLosses;
 pub use open::{Ext, OpenOptions, is_image};

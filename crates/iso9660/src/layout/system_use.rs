@@ -140,12 +140,20 @@ impl ComponentFlags {
 pub struct TimeFlags;
 
 impl TimeFlags {
+    /// The time of creation is there.
+    pub const CREATION: u8 = 1;
     /// The time of modification is there.
     pub const MODIFY: u8 = 2;
     /// The time of access is there.
     pub const ACCESS: u8 = 4;
     /// The time of the change of attributes is there.
     pub const ATTRIBUTES: u8 = 8;
+    /// The time of the last backup is there.
+    pub const BACKUP: u8 = 0x10;
+    /// The time of expiration is there.
+    pub const EXPIRATION: u8 = 0x20;
+    /// The time from which on the content is valid is there.
+    pub const EFFECTIVE: u8 = 0x40;
     /// The dates have 17 bytes instead of 7.
     pub const LONG: u8 = 0x80;
 }

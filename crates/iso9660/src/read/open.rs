@@ -164,6 +164,17 @@ impl Iso9660 {
         self.facts.associated
     }
 
+    /// Returns the number of records with a time of creation, which is not shown.
+    pub fn births(&self) -> u64 {
+        self.facts.births
+    }
+
+    /// Returns the number of records with times of backup, of expiration or of effect, which are
+    /// not shown.
+    pub fn more_times(&self) -> u64 {
+        self.facts.more_times
+    }
+
     /// Returns whether files are announced as compressed.
     pub fn has_zisofs(&self) -> bool {
         self.facts.zisofs_entries

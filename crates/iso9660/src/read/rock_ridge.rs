@@ -105,6 +105,10 @@ pub(super) struct RockRidge {
     pub(super) target: Option<SymlinkTarget>,
     /// Times of modification, access and change in hundredths of seconds.
     pub(super) times: [Option<i64>; 3],
+    /// Whether there is a time of creation.
+    pub(super) has_birth: bool,
+    /// Whether there are times that no inode has: of backup, of expiration, of effect.
+    pub(super) has_more_times: bool,
     /// Whether times have hundredths.
     pub(super) long_times: bool,
     pub(super) child: Option<u32>,
@@ -193,7 +197,8 @@ impl RockRidge {
                 TimeFlags::MODIFY => *modified = time,
                 TimeFlags::ACCESS => *accessed = time,
                 TimeFlags::ATTRIBUTES => *changed = time,
-                _ => {}
+                TimeFlags::CREATION => self.has_birth |= time.is_some(),
+                _ => self.has_more_times |= time.is_some(),
             }
         }
     }

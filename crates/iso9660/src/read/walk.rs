@@ -39,6 +39,10 @@ pub(super) struct WalkFacts {
     pub(super) associated: u64,
     /// Inodes that are in no directory.
     pub(super) hidden: u64,
+    /// Records with a time of creation.
+    pub(super) births: u64,
+    /// Records with times of backup, of expiration or of effect.
+    pub(super) more_times: u64,
     /// Whether there are times with hundredths of seconds.
     pub(super) long_times: bool,
     /// Whether there are times of access or of inode change besides those of modification.
@@ -209,6 +213,8 @@ impl IsoWalk<'_> {
         let found = RockRidge::read(reader, record.system_use, &mut self.continued)?;
         self.facts.long_times |= found.long_times;
         let [_, accessed, changed] = found.times;
+        self.facts.births += u64::from(found.has_birth);
+        self.facts.more_times += u64::from(found.has_more_times);
         self.facts.other_times |= accessed.is_some() || changed.is_some();
         Ok(found)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
 use sinterfs_ext::read::{Ext, OpenOptions as ExtOptions, is_image};
-use sinterfs_model::{Error, Image, Ino, Observer, Result};
+use sinterfs_model::{Error, Image, Ino, Loss, Observer, Result};
 use sinterfs_ops::StoredBlock;
 
 use crate::format::Format;
@@ -88,6 +88,15 @@ impl Handle for Opened {
             details.push(("label".to_owned(), label.into()));
         }
         Ok(details)
+    }
+
+    fn unrepresented(&self) -> Result<Vec<Loss>> {
+        let losses = self.concrete.losses()?;
+        Ok(Loss::counted([
+            ("inode flags (chattr)", losses.flags),
+            ("times of birth", losses.births),
+            ("numbers of projects", losses.projects),
+        ]))
     }
 
     fn dump(&self, out: &mut dyn Write) -> Result<()> {

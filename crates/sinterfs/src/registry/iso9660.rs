@@ -118,6 +118,11 @@ impl Handle for Opened {
         Ok(Loss::counted([
             ("associated files", self.concrete.associated_files()),
             ("boot images of El Torito", boot_images),
+            ("times of birth", self.concrete.births()),
+            (
+                "times of backup, expiration or effect",
+                self.concrete.more_times(),
+            ),
         ]))
     }
 

@@ -114,6 +114,8 @@ impl Handle for Opened {
             ("attributes of Windows", losses.attributes),
             ("security descriptors", losses.security),
             ("short names", losses.short_names),
+            ("times of birth", losses.births),
+            ("times of access", losses.accesses),
             ("reparse points that are no links", losses.reparse_points),
             ("named streams of more than 64 KiB", losses.streams),
             ("entries whose names cannot be shown", losses.names),

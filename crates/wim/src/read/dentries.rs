@@ -23,6 +23,8 @@ pub(super) struct Dentry<'a> {
     pub(super) has_security: bool,
     /// The position of the entries of a directory; 0 for none.
     pub(super) listing: u64,
+    pub(super) created: u64,
+    pub(super) accessed: u64,
     pub(super) modified: u64,
     pub(super) digest: Sha1Digest,
     /// The tag of a reparse point.
@@ -97,6 +99,8 @@ pub(super) fn entry(metadata: &[u8], at: u64) -> Result<Option<Dentry<'_>>> {
         attributes,
         has_security: word(bytes, 12) != u32::MAX,
         listing: long(bytes, 16),
+        created: long(bytes, 40),
+        accessed: long(bytes, 48),
         modified: long(bytes, 56),
         digest: part(bytes, 64),
         tag: if is_reparse { word(bytes, 88) } else { 0 },

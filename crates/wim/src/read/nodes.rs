@@ -80,6 +80,9 @@ pub(crate) struct Unshown {
     pub(crate) security: u64,
     pub(crate) short_names: u64,
     pub(crate) reparse_points: u64,
+    /// Times of creation, and of access, that are not those of modification.
+    pub(crate) births: u64,
+    pub(crate) accesses: u64,
     /// Streams with names that no attribute can have.
     pub(crate) streams: u64,
 }
@@ -434,6 +437,9 @@ impl MetadataWalk<'_> {
         unshown.attributes += u64::from(entry.attributes & !plain != 0);
         unshown.security += u64::from(entry.has_security);
         unshown.short_names += u64::from(entry.has_short_name);
+        let is_own = |time| u64::from(time != 0 && time != entry.modified);
+        unshown.births += is_own(entry.created);
+        unshown.accesses += is_own(entry.accessed);
         let is_other = entry.tag != 0 && matches!(kind, FileType::File | FileType::Directory);
         unshown.reparse_points += u64::from(is_other);
     }

@@ -76,6 +76,10 @@ pub struct WimLosses {
     pub security: u64,
     /// Short names.
     pub short_names: u64,
+    /// Times of creation that are not those of modification.
+    pub births: u64,
+    /// Times of access that are not those of modification.
+    pub accesses: u64,
     /// Reparse points that are no links.
     pub reparse_points: u64,
     /// Named streams whose content or names are too long for extended attributes.
@@ -215,6 +219,8 @@ impl Wim {
             attributes: unshown.attributes,
             security: unshown.security,
             short_names: unshown.short_names,
+            births: unshown.births,
+            accesses: unshown.accesses,
             reparse_points: unshown.reparse_points,
             streams: unshown.streams + large.count() as u64,
             names: self.nodes.left_out_count,
