@@ -81,6 +81,40 @@ fn images_hold_what_those_of_the_real_tools_hold() {
 }
 
 #[test]
+fn names_of_joliet_may_be_long() {
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    fs::create_dir_all(path("tree/dir")).unwrap();
+    for len in [64, 65, 99, 104, 140] {
+        fs::write(path("tree/dir").join("n".repeat(len)), "").unwrap();
+    }
+    let names = |image: &str| {
+        let mut command = Command::new("isoinfo");
+        let command = command.current_dir(work.path());
+        command.args(["-J", "-f", "-i", image]).output().ok()
+    };
+    for words in ["-J -R", "-J -joliet-long -allow-limited-size -R"] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let ours = called(
+            work.path(),
+            "genisoimage",
+            &[&words[..], &["-o", "ours", "tree"]].concat(),
+        );
+        assert!(ours.status.success(), "{}", words_of(&ours));
+        let Some(found) = names("ours") else {
+            skip("no isoinfo");
+            return;
+        };
+        let found = String::from_utf8_lossy(&found.stdout).into_owned();
+        let longest = found.lines().map(str::len).max().unwrap();
+        // beside `/dir/` and the version
+        let most = if words.len() > 2 { 103 } else { 64 };
+        assert_eq!(longest, most + 7, "{found}");
+        assert_eq!(found.lines().count(), 6, "{found}");
+    }
+}
+
+#[test]
 fn boot_images_are_files_of_the_tree() {
     let work = scratch();
     let path = |name: &str| work.path().join(name);

@@ -197,8 +197,8 @@ struct ErofsArgs {
     /// 2048 or 4096 bytes; others than 4096 without compression). A ^ in front disables a feature.
     /// Of CRAMFS: big-endian, front-padding (512 bytes before the superblock), edition=N,
     /// boot=FILE (boot code behind the superblock). Of ISO 9660: boot=FILE, efi-boot=FILE,
-    /// boot-load-size=N, boot-info-table, system-area=FILE, partitions, no-joliet, zisofs2,
-    /// publisher=TEXT and more (docs/formats/iso9660.md).
+    /// boot-load-size=N, boot-info-table, system-area=FILE, partitions, no-joliet, joliet-long,
+    /// zisofs2, publisher=TEXT and more (docs/formats/iso9660.md).
     #[arg(short = 'E', long, value_name = "OPTION,..")]
     extended: Option<String>,
 

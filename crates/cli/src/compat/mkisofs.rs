@@ -51,6 +51,16 @@ const RULES: &[Rule] = &[
         "",
         Combined("unless given: --extended no-joliet"),
     ),
+    rule(
+        &["-joliet-long"],
+        "",
+        Combined("with -J: --extended joliet-long"),
+    ),
+    rule(
+        &["-allow-limited-size"],
+        "",
+        Already("files of 4 GiB and more are stored whole, in several sections"),
+    ),
     rule(&["-V", "-volid"], "NAME", Same("--label")),
     rule(
         &["-A", "-appid"],
@@ -148,11 +158,6 @@ const RULES: &[Rule] = &[
         &["-z", "-transparent-compression"],
         "",
         Refused("`sinter build -f iso -C zlib` compresses the files itself"),
-    ),
-    rule(
-        &["-joliet-long"],
-        "",
-        Refused("names in the Joliet tree have up to 64 characters"),
     ),
     rule(&["-U", "-untranslated-filenames"], "", Refused(NAMES)),
     rule(&["-N", "-omit-version-number"], "", Refused(NAMES)),
@@ -300,6 +305,8 @@ fn extended(parsed: &Parsed, source: &Path) -> Result<Vec<String>> {
     let mut words = Vec::new();
     if !parsed.is_given("-J") {
         words.push("no-joliet".to_owned());
+    } else if parsed.is_given("-joliet-long") {
+        words.push("joliet-long".to_owned());
     }
     for (theirs, ours) in [
         ("-A", "application"),

@@ -128,7 +128,7 @@ impl Directories {
             let node = tree.node(link.node);
             let is_directory = matches!(node.content, Content::Directory { .. });
             let is_file = matches!(node.content, Content::File { .. });
-            if self.kind == Identifiers::Joliet && !is_directory && !is_file {
+            if self.kind != Identifiers::Plain && !is_directory && !is_file {
                 continue;
             }
             let name = tree.bytes(link.name);
@@ -219,7 +219,7 @@ impl Directories {
         placed: &Placed<'_>,
         continuations: &mut Continuations,
     ) -> Result<Vec<u8>> {
-        if self.kind == Identifiers::Joliet {
+        if self.kind != Identifiers::Plain {
             return Ok(Vec::new());
         }
         let tree = placed.tree;
@@ -316,7 +316,7 @@ fn sorting_key(identifier: &[u8], kind: Identifiers, is_directory: bool) -> &[u8
     let version = match (is_directory, kind) {
         (true, _) => 0,
         (false, Identifiers::Plain) => 2,
-        (false, Identifiers::Joliet) => 4,
+        (false, Identifiers::Joliet { .. }) => 4,
     };
     let len = identifier.len().saturating_sub(version);
     identifier.get(..len).unwrap_or_default()

@@ -13,13 +13,30 @@ const PLAIN_MAX: usize = 30;
 /// The most characters of a Joliet name.
 const JOLIET_MAX: usize = 64;
 
+/// The most that programs agree on instead, by which a record stays below 255 bytes.
+const JOLIET_LONG_MAX: usize = 103;
+
 /// Which identifiers are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Identifiers {
     /// Capital letters, digits and underscores; up to 31 characters.
     Plain,
     /// UCS-2, big-endian.
-    Joliet,
+    Joliet {
+        /// Whether names may be longer than Joliet says.
+        is_long: bool,
+    },
+}
+
+impl Identifiers {
+    /// Returns the most characters of an identifier without version and dot of its own.
+    fn most(self) -> usize {
+        match self {
+            Self::Plain => PLAIN_MAX,
+            Self::Joliet { is_long: false } => JOLIET_MAX,
+            Self::Joliet { is_long: true } => JOLIET_LONG_MAX,
+        }
+    }
 }
 
 /// Makes the identifiers of one directory.
@@ -41,19 +58,16 @@ impl IdentifierMaker {
     pub(super) fn identifier(&mut self, name: &[u8], is_directory: bool) -> Vec<u8> {
         let (stem, extension) = match self.kind {
             Identifiers::Plain => plain_parts(name, is_directory),
-            Identifiers::Joliet => joliet_parts(name, is_directory),
+            Identifiers::Joliet { .. } => joliet_parts(name, is_directory),
         };
-        let most = match self.kind {
-            Identifiers::Plain => PLAIN_MAX,
-            Identifiers::Joliet => JOLIET_MAX,
-        };
+        let most = self.kind.most();
         let mut number = 0u64;
         loop {
             let suffix: Vec<u16> = match number {
                 0 => Vec::new(),
                 number => number.to_string().encode_utf16().collect(),
             };
-            let dot = usize::from(self.kind == Identifiers::Joliet && !extension.is_empty());
+            let dot = usize::from(self.kind != Identifiers::Plain && !extension.is_empty());
             let room = most.saturating_sub(extension.len() + dot + suffix.len());
             let mut unique = stem
                 .get(..room.min(stem.len()))
@@ -82,7 +96,7 @@ impl IdentifierMaker {
             Identifiers::Plain => units
                 .map(|unit| u8::try_from(unit).unwrap_or(b'_'))
                 .collect(),
-            Identifiers::Joliet => units.flat_map(u16::to_be_bytes).collect(),
+            Identifiers::Joliet { .. } => units.flat_map(u16::to_be_bytes).collect(),
         }
     }
 }
@@ -177,7 +191,7 @@ mod tests {
 
     #[test]
     fn joliet_identifiers_keep_letters() {
-        let mut maker = IdentifierMaker::new(Identifiers::Joliet);
+        let mut maker = IdentifierMaker::new(Identifiers::Joliet { is_long: false });
         let mut made = |name: &str| {
             let bytes = maker.identifier(name.as_bytes(), false);
             let units: Vec<u16> = bytes

@@ -19,6 +19,8 @@ pub struct WriteOptions {
     pub version_2: bool,
     /// Whether there is a tree for Joliet, too.
     pub joliet: bool,
+    /// Whether names for Joliet have up to 103 characters, not 64 as Joliet says.
+    pub joliet_long: bool,
     /// Whether extended attributes are kept.
     pub xattrs: bool,
     /// The name of the volume, at most 32 bytes.
@@ -42,6 +44,7 @@ impl Default for WriteOptions {
             compression: ZisofsCompression::Plain,
             version_2: false,
             joliet: true,
+            joliet_long: false,
             xattrs: true,
             volume: b"CDROM".to_vec(),
             identifiers: [b"LINUX", &b""[..], b"", b"", b""].map(<[u8]>::to_vec),

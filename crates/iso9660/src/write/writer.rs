@@ -235,7 +235,8 @@ impl ImageWriter for IsoWriter {
         let block_bytes = self.contents.at - self.front_bytes;
         let mut places = vec![self.tree(tree, map, Identifiers::Plain)?];
         if self.options.joliet {
-            places.push(self.tree(tree, map, Identifiers::Joliet)?);
+            let is_long = self.options.joliet_long;
+            places.push(self.tree(tree, map, Identifiers::Joliet { is_long })?);
         }
         self.seal(&places)?;
         let image_bytes = self.contents.at;
