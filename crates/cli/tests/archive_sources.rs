@@ -35,7 +35,8 @@ fn try_build(sources: &[&OsStr], image: &Path, flags: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// Builds from an archive and lists what is unpacked of the image.
+/// Builds from an archive and lists what is unpacked of the image; what is unpacked of the archive
+/// itself must be the same.
 fn ours(work: &Path, archive: &Path, made: i64) -> Listing {
     let (image, to) = (work.join("ours.erofs"), work.join("ours"));
     let output = try_build(&[archive.as_os_str()], &image, &[]);
@@ -48,7 +49,16 @@ fn ours(work: &Path, archive: &Path, made: i64) -> Listing {
         "-o".as_ref(),
         to.as_os_str(),
     ]);
-    listing(&to, made)
+    let found = listing(&to, made);
+    let _ = fs::remove_dir_all(&to);
+    let mut command = sinter();
+    command.args(["extract", "-q", "-o"]).arg(&to).arg(archive);
+    // 1 if members were left out, which the build told, too
+    let output = command.output().unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
+    let direct = differences(&found, &listing(&to, made));
+    assert!(direct.is_empty(), "{}:\n{direct}", archive.display());
+    found
 }
 
 /// Unpacks an archive with a program and lists what came; `None` if the program refuses it.
@@ -625,6 +635,28 @@ fn rpm_packages_are_what_bsdtar_unpacks() {
     }
 }
 
+/// Looks into an image and the archive that it was made of.
+fn looks_the_same(image: &Path, archive: &Path) {
+    for words in [
+        "ls -R @",
+        "tree @",
+        "find @",
+        "cat @ etc/name",
+        "grep 29999 @",
+        "extract --tar @",
+    ] {
+        let said = |of: &Path| {
+            let words = words.split(' ').map(|word| match word {
+                "@" => of.as_os_str(),
+                word => OsStr::new(word),
+            });
+            run(words).stdout
+        };
+        let (expected, found) = (said(image), said(archive));
+        assert!(!found.is_empty() && expected == found, "{words}");
+    }
+}
+
 #[test]
 fn an_initramfs_of_several_archives_is_one_tree() {
     if !(has("cpio") && has("gzip") && has("xz") && has("zstd")) {
@@ -654,18 +686,21 @@ fn an_initramfs_of_several_archives_is_one_tree() {
         let output = try_build(&[initrd.as_os_str()], &image, &[]);
         assert!(output.status.success(), "{make}: {output:?}");
         assert!(output.stderr.is_empty(), "{make}: {output:?}");
-        let _ = fs::remove_dir_all(&to);
-        run([
-            "extract".as_ref(),
-            image.as_os_str(),
-            "-q".as_ref(),
-            "-o".as_ref(),
-            to.as_os_str(),
-        ]);
-        shell(
-            work.path(),
-            "diff -r tree to; test to/kernel/hard -ef to/kernel/x86/code",
-        );
+        for from in [&image, &initrd] {
+            let _ = fs::remove_dir_all(&to);
+            run([
+                "extract".as_ref(),
+                from.as_os_str(),
+                "-q".as_ref(),
+                "-o".as_ref(),
+                to.as_os_str(),
+            ]);
+            shell(
+                work.path(),
+                "diff -r tree to; test to/kernel/hard -ef to/kernel/x86/code",
+            );
+        }
+        looks_the_same(&image, &initrd);
     }
     shell(
         work.path(),

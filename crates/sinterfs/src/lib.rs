@@ -3,6 +3,8 @@
 
 #[cfg(feature = "write")]
 mod about;
+#[cfg(feature = "write")]
+mod archive_image;
 mod disk;
 #[cfg(all(feature = "remote", feature = "write"))]
 mod equal_leaves;
@@ -36,6 +38,8 @@ pub mod transfer;
 pub mod verify;
 
 pub use image::Image;
+#[cfg(feature = "write")]
+pub use open::open_tree;
 pub use open::{open, open_source, open_with, partitions, survey};
 pub use open_options::OpenOptions;
 pub use place::{is_url, shown};

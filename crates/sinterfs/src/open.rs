@@ -13,6 +13,8 @@ use crate::open_options::OpenOptions;
 use crate::place;
 use crate::registry;
 use crate::verify::trusted_source::{self, TrustedSource};
+#[cfg(feature = "write")]
+use crate::{archive_image, write::input::kinds::Input};
 
 /// Opens an image file of any format.
 ///
@@ -30,6 +32,24 @@ pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Image>
     let path = path.as_ref();
     let source = place::source(path, options)?;
     open_source(source, &options.beside(path)).map_err(|e| e.path(place::shown(path)))
+}
+
+/// Opens an image, or an archive (tar, cpio, `.deb`, `.rpm`, compressed or not) as if it were one;
+/// `-` is an archive from standard input.
+///
+/// What is compressed is unpacked once, into a scratch file in the directory of temporary files.
+/// Archives on servers are not opened.
+///
+/// # Errors
+/// As [`open_with`], and `Corrupt` for a damaged archive.
+#[cfg(feature = "write")]
+pub fn open_tree(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Image> {
+    let path = path.as_ref();
+    let is_archive = || matches!(Input::of(path, options), Ok(Input::Archive(_)));
+    if !place::is_url(path) && is_archive() {
+        return archive_image::open(path);
+    }
+    open_with(path, options)
 }
 
 /// Opens an image from any bytes.

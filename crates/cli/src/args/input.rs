@@ -15,7 +15,8 @@ const OPENING: &str = "Opening the image";
 /// The image and how to open it.
 #[derive(Debug, clap::Args)]
 pub struct ImageArgs {
-    /// The image: a file, or a URL (http:, https:, s3:, gs:, az:, oci:).
+    /// The image: a file, or a URL (http:, https:, s3:, gs:, az:, oci:). Commands that look into
+    /// images and unpack them take archives, too.
     #[arg(value_name = "IMAGE")]
     pub image: PathBuf,
 
@@ -116,6 +117,18 @@ impl ImageArgs {
     /// Opens the image, and prints its warnings.
     pub fn open(&self) -> Result<Image> {
         self.open_with(&self.options())
+    }
+
+    /// Opens the image, or an archive as if it were one, and prints its warnings.
+    pub fn open_tree(&self) -> Result<Image> {
+        self.open_tree_with(&self.options())
+    }
+
+    /// Does the same with options that were changed.
+    pub fn open_tree_with(&self, options: &OpenOptions) -> Result<Image> {
+        let opened = sinterfs::open_tree(&self.image, options)?;
+        print_warnings(&opened, &self.image);
+        Ok(opened)
     }
 
     /// Opens the image with options that were changed, and prints its warnings.

@@ -38,7 +38,7 @@ pub struct Args {
 
 /// Shows the image until the user ends that.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let opened = args.image.open()?;
+    let opened = args.image.open_tree()?;
     let path = args.directory.as_deref().unwrap_or_default();
     let way = way(&**opened.raw(), trimmed(path.as_bytes()))?;
     browse(&opened, &sinterfs::shown(&args.image.image), &way)?;

@@ -46,7 +46,7 @@ pub struct Args {
 
 /// Prints the files in the order given.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let opened = args.image.open()?;
+    let opened = args.image.open_tree()?;
     let image = &**opened.raw();
     let mut out = std::io::stdout().lock();
     let mut code = ExitCode::SUCCESS;

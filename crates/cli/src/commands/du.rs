@@ -88,7 +88,7 @@ enum Sort {
 
 /// Prints the sizes.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let opened = args.image.open()?;
+    let opened = args.image.open_tree()?;
     let image = &**opened.raw();
     let mut starts = HashSet::new();
     for path in &args.paths {

@@ -39,7 +39,7 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
                     (./- is a directory of that name)";
         return Err(Error::invalid(hint));
     }
-    let opened = args.image.open_with(&OpenOptions {
+    let opened = args.image.open_tree_with(&OpenOptions {
         salvage: args.salvage,
         ..args.image.options()
     })?;

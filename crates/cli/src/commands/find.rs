@@ -120,7 +120,7 @@ pub struct Args {
 
 /// Prints what is found.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let opened = args.image.open()?;
+    let opened = args.image.open_tree()?;
     let image = &**opened.raw();
     let options = options(args);
     let root = [OsString::new()];

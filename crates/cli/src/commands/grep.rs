@@ -159,7 +159,7 @@ enum Colour {
 /// Searches.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let matcher = matcher(args)?;
-    let opened = args.image.open()?;
+    let opened = args.image.open_tree()?;
     let image = &**opened.raw();
     let mut paths = Vec::new();
     for path in &args.paths {

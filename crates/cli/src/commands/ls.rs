@@ -121,7 +121,7 @@ pub struct Args {
 
 /// Prints the listing.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let opened = args.image.open()?;
+    let opened = args.image.open_tree()?;
     let image = &**opened.raw();
     let mut out = BufWriter::new(std::io::stdout().lock());
     let failed = |error| Error::io("cannot print the listing", error);

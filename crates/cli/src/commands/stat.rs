@@ -55,7 +55,7 @@ struct Extents {
 
 /// Prints the attributes.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let opened = args.image.open()?;
+    let opened = args.image.open_tree()?;
     let image = &**opened.raw();
     let follow = if args.dereference {
         Follow::All

@@ -70,7 +70,7 @@ struct Drawn {
 
 /// Draws.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let opened = args.image.open()?;
+    let opened = args.image.open_tree()?;
     let image = &**opened.raw();
     let root = [OsString::new()];
     let starts = if args.paths.is_empty() {

@@ -1,11 +1,12 @@
 //! Writing an image as an archive or a list, to a file or a stream.
 //!
-//! Enters an image file; leaves an output that is whole or not there, if it is a file.
+//! Enters an image file, or an archive; leaves an output that is whole or not there, if it is a file.
 //! **Invariant:** no block is decoded twice: if the order of names needs more of them at a time
 //! than fit into the cache, the ranges needed later are in a scratch file.
 
 use std::num::NonZero;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
 use sinterfs_model::{ImageInfo, Observer, Result};
@@ -13,7 +14,7 @@ use sinterfs_ops::{Archive, ArchiveOptions, ArchiveReport};
 use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::XattrFilter;
 
-use crate::open::open_cached;
+use crate::open::open_tree;
 use crate::open_options::{OpenOptions, shared_cache};
 use crate::ops::filtered_image::FilteredImage;
 use crate::write::output::Output;
@@ -38,7 +39,11 @@ pub struct ArchiveRequest {
 /// observer.
 pub fn archive(request: &ArchiveRequest, observer: &dyn Observer) -> Result<ArchiveReport> {
     let cache = shared_cache(request.open.cache_bytes);
-    let opened = open_cached(&request.image, &request.open, &cache)?;
+    let options = OpenOptions {
+        cache: Some(Arc::clone(&cache)),
+        ..request.open.clone()
+    };
+    let opened = open_tree(&request.image, &options)?;
     for warning in opened.warnings() {
         observer.warn(&warning.path(&request.image));
     }
