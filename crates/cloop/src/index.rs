@@ -173,22 +173,24 @@ pub(crate) fn decode(bytes: &[u8], location: IndexLocation) -> Result<Vec<IndexE
         IndexKind::Ranges => Some(entries.map(range).collect()),
         IndexKind::Lengths => lengths(entries.map(short), location.data.0),
     }
-    .ok_or_else(not_ascending)?;
+    .ok_or_else(|| Error::corrupt("offsets of blocks that do not ascend"))?;
     let (start, end) = location.data;
-    let is_within = |block: &IndexEntry| {
+    let is_outside = |block: &IndexEntry| {
         let after = block.at.checked_add(block.len.into());
-        block.at >= start && after.is_some_and(|after| after <= end)
+        block.at < start || after.is_none_or(|after| after > end)
     };
-    if blocks.iter().all(is_within) {
-        Ok(blocks)
-    } else {
-        Err(not_ascending())
+    match blocks.iter().position(is_outside) {
+        None => Ok(blocks),
+        Some(number) => Err(outside(number, blocks.len(), location.data)),
     }
 }
 
 #[cold]
-fn not_ascending() -> Error {
-    Error::corrupt("offsets of blocks that do not ascend within the image")
+fn outside(number: usize, count: usize, (start, end): (u64, u64)) -> Error {
+    Error::corrupt(format!(
+        "block {number} of {count} is not within the blocks, which are from {start:#x} to {end:#x}: \
+         the file is cut off, or the offset is damaged"
+    ))
 }
 
 fn short(entry: &[u8]) -> u64 {
