@@ -48,6 +48,26 @@ const CASES: [&[&str]; 10] = [
 ];
 
 #[test]
+fn solid_chunks_are_as_long_as_they_can_be() {
+    let work = scratch();
+    fs::create_dir(work.path().join("tree")).unwrap();
+    fs::write(work.path().join("tree/file"), "content").unwrap();
+    let image = work.path().join("image.wim");
+    for (flags, chunk) in [
+        (&["-C", "lzms:solid"][..], 64 << 20),
+        (&["-C", "lzx:level=2:solid"], 2 << 20),
+        (&["-C", "xpress:solid"], 64 << 10),
+        (&["-C", "lzx:solid", "--block-size", "64k"], 64 << 10),
+    ] {
+        build(&work.path().join("tree"), &image, flags);
+        let info = run([Path::new("info"), &image]);
+        let info = String::from_utf8_lossy(&info.stdout).into_owned();
+        let expected = format!("chunks of {chunk}\n");
+        assert!(info.contains(&expected), "{flags:?}: {info}");
+    }
+}
+
+#[test]
 fn wimlib_applies_the_source() {
     let (Some(shared), true) = (vectors(), is_root()) else {
         return;

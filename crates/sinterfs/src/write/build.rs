@@ -19,6 +19,7 @@ use crate::write::input::kinds::Input;
 use crate::write::input::open::open as open_input;
 use crate::write::input::request::Request;
 use crate::write::job::{BuildJob, Prepared};
+use crate::write::pipeline_format::level_of;
 use crate::write::report::BuildReport;
 use crate::write::request::BuildRequest;
 use crate::write::upload;
@@ -174,7 +175,7 @@ fn block_size(request: &BuildRequest) -> Result<Option<NonZeroU64>> {
     let Some(format) = new.writer.pipeline() else {
         return Ok(None);
     };
-    let level = format.level(request.level, request.purpose(), &request.volume)?;
+    let level = level_of(format, request)?;
     Ok(NonZeroU64::new(1 << level.block_bits))
 }
 

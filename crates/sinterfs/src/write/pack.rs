@@ -12,7 +12,7 @@ use sinterfs_pipeline::{HotList, Priorities, Scratch};
 use crate::write::create::{Blob, CreateOptions};
 use crate::write::job::{BuildJob, Prepared};
 use crate::write::output::{Output, is_same_file};
-use crate::write::pipeline_format::PipelineFormat;
+use crate::write::pipeline_format::{PipelineFormat, level_of};
 use crate::write::report::{BuildReport, PipelineReport, demand_all, interrupted};
 use crate::write::request::BuildRequest;
 use crate::write::resolve::create_options;
@@ -99,9 +99,7 @@ impl Work<'_> {
 
     fn pipeline_options(&self) -> Result<sinterfs_pipeline::Options> {
         let request = self.request;
-        let level = self
-            .format
-            .level(request.level, request.purpose(), &request.volume)?;
+        let level = level_of(self.format, request)?;
         Ok(sinterfs_pipeline::Options {
             threads: request.threads,
             order: request.order.unwrap_or(level.order),

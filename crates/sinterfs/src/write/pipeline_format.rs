@@ -10,13 +10,30 @@ use sinterfs_pipeline::Categorizers;
 use crate::write::create::{Blob, CreateOptions};
 use crate::write::level::Level;
 use crate::write::purpose::Purpose;
-use crate::write::request::VolumeOptions;
+use crate::write::request::{BuildRequest, VolumeOptions};
+
+/// Returns the settings of a request's level and compression.
+pub(crate) fn level_of(
+    format: &dyn PipelineFormat,
+    request: &BuildRequest,
+) -> Result<&'static Level> {
+    let level = format.level(request.level, request.purpose(), &request.volume)?;
+    Ok(match &request.compression {
+        Some(compression) => format.with_compression(level, compression),
+        None => level,
+    })
+}
 
 /// A format whose images are written by the pipeline.
 pub trait PipelineFormat: Sync {
     /// Returns the settings of a level from 0 to 9 for such a purpose and volume; higher numbers
     /// mean 9.
     fn level(&self, level: u8, purpose: Purpose, volume: &VolumeOptions) -> Result<&'static Level>;
+    /// Returns what takes the place of the settings of a level if this compression was asked for.
+    fn with_compression(&self, level: &'static Level, compression: &str) -> &'static Level {
+        let _ = compression;
+        level
+    }
     /// Returns the kinds of content that are distinguished by default.
     fn categorizers(&self) -> Categorizers {
         Categorizers::ALL

@@ -11,7 +11,7 @@ use crate::write::create::{CreateOptions, SolidOptions};
 use crate::write::history;
 use crate::write::job::Prepared;
 use crate::write::level::Level;
-use crate::write::pipeline_format::PipelineFormat;
+use crate::write::pipeline_format::{PipelineFormat, level_of};
 use crate::write::request::BuildRequest;
 use crate::write::times;
 
@@ -23,7 +23,7 @@ pub(crate) fn create_options(
     prepared: &Prepared,
 ) -> Result<CreateOptions> {
     refuse_unknown(name, format, &given(request))?;
-    let level = format.level(request.level, request.purpose(), &request.volume)?;
+    let level = level_of(format, request)?;
     let block_size = request.block_size.unwrap_or(1 << level.block_bits);
     if !block_size.is_power_of_two() {
         return Err(Error::invalid(format!(

@@ -3,7 +3,8 @@
 use sinterfs_block::Sink;
 use sinterfs_model::{ImageWriter, Result, Setting};
 use sinterfs_pipeline::{Categorizers, Order};
-use sinterfs_wim::write::{WimWriter, WriteOptions};
+use sinterfs_wim::layout::WimCodec;
+use sinterfs_wim::write::{WimCompression, WimWriter, WriteOptions};
 
 use crate::write::create::{Blob, CreateOptions};
 use crate::write::level::{self, Level, per_file};
@@ -17,6 +18,21 @@ pub(super) struct WimBuilder;
 impl PipelineFormat for WimBuilder {
     fn level(&self, level: u8, _: Purpose, _: &VolumeOptions) -> Result<&'static Level> {
         Ok(level::at(&LEVELS, level))
+    }
+
+    fn with_compression(&self, level: &'static Level, compression: &str) -> &'static Level {
+        match compression.parse() {
+            Ok(WimCompression {
+                codec: Some(codec),
+                is_solid: true,
+                ..
+            }) => match codec {
+                WimCodec::Xpress => &SOLID_XPRESS,
+                WimCodec::Lzx => &SOLID_LZX,
+                WimCodec::Lzms => &SOLID_LZMS,
+            },
+            _ => level,
+        }
     }
 
     fn categorizers(&self) -> Categorizers {
@@ -62,5 +78,10 @@ const LEVELS: [Level; 10] = [
     per_file("lzx:level=5", 15, Order::Path),
     per_file("lzx:level=6", 15, Order::Path),
     per_file("lzx:level=9", 15, Order::Path),
-    per_file("lzms:level=9:solid", 26, Order::Similarity),
+    SOLID_LZMS,
 ];
+
+/// The settings of solid resources, whatever the level is: as small as they can be.
+const SOLID_LZMS: Level = per_file("lzms:level=9:solid", 26, Order::Similarity);
+const SOLID_LZX: Level = per_file("lzx:level=9:solid", 21, Order::Similarity);
+const SOLID_XPRESS: Level = per_file("xpress:level=9:solid", 16, Order::Similarity);
