@@ -188,8 +188,8 @@ pub(crate) fn decode(bytes: &[u8], location: IndexLocation) -> Result<Vec<IndexE
 #[cold]
 fn outside(number: usize, count: usize, (start, end): (u64, u64)) -> Error {
     Error::corrupt(format!(
-        "block {number} of {count} is not within the blocks, which are from {start:#x} to {end:#x}: \
-         the file is cut off, or the offset is damaged"
+        "block {number} of {count} is not within the blocks, which are from {start:#x} to \
+         {end:#x}: the file is cut off, or the offset is damaged"
     ))
 }
 

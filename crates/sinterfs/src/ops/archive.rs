@@ -1,6 +1,7 @@
 //! Writing an image as an archive or a list, to a file or a stream.
 //!
-//! Enters an image file, or an archive; leaves an output that is whole or not there, if it is a file.
+//! Enters an image file, or an archive; leaves an output that is whole or not there, if it is a
+//! file.
 //! **Invariant:** no block is decoded twice: if the order of names needs more of them at a time
 //! than fit into the cache, the ranges needed later are in a scratch file.
 

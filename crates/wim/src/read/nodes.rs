@@ -80,7 +80,6 @@ pub(crate) struct Unshown {
     pub(crate) security: u64,
     pub(crate) short_names: u64,
     pub(crate) reparse_points: u64,
-    /// Times of creation, and of access, that are not those of modification.
     pub(crate) births: u64,
     pub(crate) accesses: u64,
     /// Streams with names that no attribute can have.

@@ -108,8 +108,8 @@ fn extend(options: &mut WriteOptions, word: &str) -> Result<()> {
         ("system-area", path) => options.system_area = read(Path::new(path))?,
         _ => {
             return Err(Error::invalid(format!(
-                "`{word}` is no feature of ISO 9660 images (known are no-joliet, \
-                 joliet-long, zisofs2, boot=FILE, efi-boot=FILE, and after one of these boot-load-size=N and \
+                "`{word}` is no feature of ISO 9660 images (known are no-joliet, joliet-long, \
+                 zisofs2, boot=FILE, efi-boot=FILE, and after one of these boot-load-size=N and \
                  boot-info-table, system-area=FILE, partitions, system=, volume-set=, publisher=, \
                  preparer=, application=TEXT)"
             )));
