@@ -66,6 +66,13 @@ def test_builds_report_what_they_made(tree, tmp_path):
         sinterfs.build(tree, tmp_path / "y.dwarfs", purpose="fun")
 
 
+def test_an_option_out_of_range_is_refused(tree, tmp_path):
+    for format in ["dwarfs", "squashfs", "erofs", "cramfs", "wim", "iso9660"]:
+        with pytest.raises(sinterfs.InvalidRequestError, match="0 to 9"):
+            sinterfs.build(tree, tmp_path / "x", format=format, level=10)
+    assert not (tmp_path / "x").exists()
+
+
 def test_layers_hide_each_other(tree, tmp_path):
     upper = tmp_path / "upper"
     upper.mkdir()

@@ -2,6 +2,7 @@
 //!
 //! There are as many levels as upstream's mkdwarfs has. Each format's row has its own table.
 
+use sinterfs_model::{Error, Result};
 use sinterfs_pipeline::{Order, ReadCost};
 
 /// The default level.
@@ -57,7 +58,8 @@ pub const fn per_file(compression: &'static str, block_bits: u8, order: Order) -
     }
 }
 
-/// Returns a level of a format; numbers above 9 mean 9.
-pub fn at(levels: &'static [Level; 10], level: u8) -> &'static Level {
-    &levels[usize::from(level).min(levels.len() - 1)]
+/// Returns a level of a format. `Invalid` for a number above 9.
+pub fn at(levels: &'static [Level; 10], level: u8) -> Result<&'static Level> {
+    let found = levels.get(usize::from(level));
+    found.ok_or_else(|| Error::invalid(format!("level {level}: must be 0 to 9")))
 }

@@ -19,7 +19,7 @@ pub(super) struct CramfsBuilder;
 
 impl PipelineFormat for CramfsBuilder {
     fn level(&self, level: u8, _: Purpose, _: &VolumeOptions) -> Result<&'static Level> {
-        Ok(level::at(&LEVELS, level))
+        level::at(&LEVELS, level)
     }
 
     fn categorizers(&self) -> Categorizers {

@@ -24,7 +24,7 @@ pub(super) struct DwarfsBuilder;
 
 impl PipelineFormat for DwarfsBuilder {
     fn level(&self, level: u8, purpose: Purpose, _: &VolumeOptions) -> Result<&'static Level> {
-        Ok(level::at(levels::of(purpose), level))
+        level::at(levels::of(purpose), level)
     }
 
     fn knows(&self, option: Setting) -> bool {

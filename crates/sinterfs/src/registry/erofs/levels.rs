@@ -1,11 +1,12 @@
 //! The levels of EROFS, which depend on the oldest version of Linux that mounts the image.
 
+use sinterfs_model::Result;
 use sinterfs_pipeline::Order;
 
 use crate::write::level::{self, Level, per_file};
 
 /// Returns a level for a version of Linux and newer ones.
-pub(super) fn level(kernel: (u16, u16), level: u8) -> &'static Level {
+pub(super) fn level(kernel: (u16, u16), level: u8) -> Result<&'static Level> {
     let [rows @ .., (_, oldest)] = &LEVELS;
     let row = rows.iter().find(|(first, _)| kernel >= *first);
     level::at(row.map_or(oldest, |(_, levels)| levels), level)

@@ -23,7 +23,7 @@ pub(super) struct ErofsBuilder;
 impl PipelineFormat for ErofsBuilder {
     fn level(&self, level: u8, _: Purpose, volume: &VolumeOptions) -> Result<&'static Level> {
         let kernel = kernel(volume)?;
-        Ok(levels::level((kernel.major, kernel.minor), level))
+        levels::level((kernel.major, kernel.minor), level)
     }
 
     fn categorizers(&self) -> Categorizers {

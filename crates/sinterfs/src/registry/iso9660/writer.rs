@@ -21,7 +21,7 @@ pub(super) struct IsoBuilder;
 
 impl PipelineFormat for IsoBuilder {
     fn level(&self, level: u8, _: Purpose, _: &VolumeOptions) -> Result<&'static Level> {
-        Ok(level::at(&LEVELS, level))
+        level::at(&LEVELS, level)
     }
 
     fn categorizers(&self) -> Categorizers {

@@ -17,7 +17,7 @@ pub(super) struct SquashfsBuilder;
 
 impl PipelineFormat for SquashfsBuilder {
     fn level(&self, level: u8, _: Purpose, _: &VolumeOptions) -> Result<&'static Level> {
-        Ok(level::at(&LEVELS, level))
+        level::at(&LEVELS, level)
     }
 
     fn categorizers(&self) -> Categorizers {

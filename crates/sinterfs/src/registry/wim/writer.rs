@@ -17,7 +17,7 @@ pub(super) struct WimBuilder;
 
 impl PipelineFormat for WimBuilder {
     fn level(&self, level: u8, _: Purpose, _: &VolumeOptions) -> Result<&'static Level> {
-        Ok(level::at(&LEVELS, level))
+        level::at(&LEVELS, level)
     }
 
     fn with_compression(&self, level: &'static Level, compression: &str) -> &'static Level {
