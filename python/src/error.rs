@@ -1,11 +1,12 @@
 //! The library's errors as exceptions: subclasses of `OSError` with `errno` and the path.
 
 use std::ffi::OsString;
+use std::path::Path;
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyException, PyRuntimeError};
 use pyo3::prelude::*;
 use sinterfs::errno::{Errno, errno};
-use sinterfs::{Error, Kind};
+use sinterfs::{Error, Image, Kind};
 
 /// Makes the exception of an error; the file object's own exception is its cause.
 pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
@@ -23,6 +24,10 @@ pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
         .map(|path| path.as_os_str().to_owned());
     let made = make(py, name, number, &message(error), path);
     if let Some(cause) = cause(py, error) {
+        // Ctrl-C is no error of the file object
+        if !cause.is_instance_of::<PyException>(py) {
+            return cause;
+        }
         made.set_cause(py, Some(cause));
     }
     made
@@ -31,6 +36,20 @@ pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
 /// Makes an exception of a kind that only a number states.
 pub fn with_number(py: Python<'_>, number: Errno, message: &str, path: Option<OsString>) -> PyErr {
     make(py, "system", number.raw_os_error(), message, path)
+}
+
+/// Makes an exception about a path of an image that only a number states.
+pub fn numbered(py: Python<'_>, number: Errno, what: &str, path: &Path) -> PyErr {
+    with_number(py, number, what, Some(path.as_os_str().to_owned()))
+}
+
+/// Makes the exception for a path that is not opened as a file.
+pub fn not_opened(py: Python<'_>, image: &Image, path: &Path, error: &Error) -> PyErr {
+    if image.metadata(path).is_ok_and(|found| found.is_dir()) {
+        numbered(py, Errno::ISDIR, "is a directory", path)
+    } else {
+        raised(py, error)
+    }
 }
 
 /// Turns the error of a result into an exception.

@@ -9,14 +9,16 @@ use sinterfs::model::Ino;
 
 use crate::error::raised;
 use crate::new_bytes::{NewBytes, NewPart};
+use crate::parts::{FilePart, STEP, part_len, read_parts, thread_count};
 use crate::shared_image::SharedImage;
+use crate::signals::SignalWatch;
 use crate::stat::{StatTuple, stat_tuple};
-
-/// Bytes that are read at once: no memory for a length that nothing vouches for.
-pub const STEP: usize = 1 << 20;
 
 /// A longer range is read into memory that grows: it may be longer than what there is.
 pub const LARGEST: u64 = 1 << 30;
+
+/// The longest step of such a read: signals are looked at between two.
+const LONGEST_STEP: u64 = 64 << 20;
 
 /// A regular file. It needs no closing: it holds nothing but its image.
 #[pyclass(frozen, module = "sinterfs._sinterfs")]
@@ -87,7 +89,8 @@ impl RawFile {
     }
 }
 
-/// Reads a range of a file; less only if the file ends before. The outer error is Python's.
+/// Reads a range of a file; less only if the file ends before. Several threads read a long one. The
+/// outer error is Python's.
 pub fn read_range<'py>(
     py: Python<'py>,
     image: &sinterfs::Image,
@@ -98,59 +101,76 @@ pub fn read_range<'py>(
     let small = usize::try_from(len).ok().filter(|_| len <= LARGEST);
     if let Some(len) = small {
         let mut bytes = NewBytes::new(py, len)?;
-        let parts = bytes.parts(STEP);
-        match py.detach(|| fill(image, ino, offset, parts)) {
+        match fill(py, image, ino, offset, &mut bytes)? {
             Ok(true) => {}
-            Ok(false) => return Ok(read_copied(py, image, ino, offset, len as u64)),
+            Ok(false) => return read_copied(py, image, ino, offset, len as u64),
             Err(error) => return Ok(Err(error)),
         }
         if let Some(bytes) = bytes.finish() {
             return Ok(Ok(bytes));
         }
     }
-    Ok(read_copied(py, image, ino, offset, len))
+    read_copied(py, image, ino, offset, len)
 }
 
-/// Fills the parts of an object with a range of a file; `false` if the file ends before.
-fn fill<'a>(
+/// Fills an object with a range of a file; `false` if the file ends before.
+fn fill(
+    py: Python<'_>,
     image: &sinterfs::Image,
     ino: Ino,
-    mut offset: u64,
-    parts: impl Iterator<Item = NewPart<'a>>,
-) -> sinterfs::Result<bool> {
-    for part in parts {
-        let buf = part.zeroed();
-        if image.raw().read_at(ino, offset, buf)? < buf.len() {
-            return Ok(false);
-        }
-        offset += buf.len() as u64;
+    offset: u64,
+    bytes: &mut NewBytes<'_>,
+) -> PyResult<sinterfs::Result<bool>> {
+    let step = part_len(image);
+    let is_one = bytes.len() <= step;
+    let mut parts = bytes.parts(step);
+    if is_one {
+        let room = parts.next();
+        return Ok(py.detach(|| {
+            let buf = room.map(NewPart::zeroed).unwrap_or_default();
+            let count = image.raw().read_at(ino, offset, buf)?;
+            Ok(count == buf.len())
+        }));
     }
-    Ok(true)
+    let parts = parts.zip((offset..).step_by(step));
+    let parts = parts.map(|(room, start)| FilePart {
+        file: 0,
+        ino,
+        start,
+        room,
+    });
+    let missing = read_parts(py, image, parts, thread_count(0))?;
+    let first = missing.into_iter().next();
+    Ok(first.map_or(Ok(true), |part| part.why.map(|()| false)))
 }
 
-/// Reads a range whose end nothing vouches for, into memory that grows with what is read.
+/// Reads a range whose end nothing vouches for, into memory that grows with what is read. The outer
+/// error is Python's.
 pub fn read_copied<'py>(
     py: Python<'py>,
     image: &sinterfs::Image,
     ino: Ino,
     offset: u64,
     len: u64,
-) -> sinterfs::Result<Bound<'py, PyBytes>> {
-    let content = py.detach(|| read_steps(image, ino, offset, len))?;
-    Ok(PyBytes::new(py, &content))
+) -> PyResult<sinterfs::Result<Bound<'py, PyBytes>>> {
+    let mut watch = SignalWatch::new();
+    let content = py.detach(|| read_steps(image, ino, offset, len, &mut watch));
+    watch.finish()?;
+    Ok(content.map(|content| PyBytes::new(py, &content)))
 }
 
-/// Reads a range in steps, each twice as long as the one before.
+/// Reads a range in steps, each twice as long as the one before, until a signal ends that.
 fn read_steps(
     image: &sinterfs::Image,
     ino: Ino,
     offset: u64,
     len: u64,
+    watch: &mut SignalWatch,
 ) -> sinterfs::Result<Vec<u8>> {
     let too_large = || sinterfs::Error::limit("more content than memory holds");
     let mut content = Vec::new();
     let mut step = STEP as u64;
-    loop {
+    while watch.goes_on() {
         let done = content.len();
         let more = (len - done as u64).min(step);
         let more = usize::try_from(more).map_err(|_| too_large())?;
@@ -164,8 +184,9 @@ fn read_steps(
         };
         content.truncate(done + count);
         if count < more || content.len() as u64 == len {
-            return Ok(content);
+            break;
         }
-        step = step.saturating_mul(2);
+        step = step.saturating_mul(2).min(LONGEST_STEP);
     }
+    Ok(content)
 }

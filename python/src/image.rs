@@ -14,9 +14,10 @@ use sinterfs::errno::Errno;
 use sinterfs::image::OpenOptions;
 use sinterfs::model::Ino;
 
-use crate::error::{checked, raised, with_number};
+use crate::error::{checked, not_opened, numbered, raised};
 use crate::file::{RawFile, read_range};
 use crate::info::dictionary;
+use crate::parts::thread_count;
 use crate::read_many::read_many;
 use crate::shared_image::{ImageSource, SharedImage};
 use crate::source::ObjectSource;
@@ -206,11 +207,7 @@ impl RawImage {
         paths: Vec<PathBuf>,
         threads: usize,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let threads = match threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            threads => threads,
-        };
-        read_many(py, &self.0.image(py)?, &paths, threads)
+        read_many(py, &self.0.image(py)?, &paths, thread_count(threads))
     }
 
     /// The content of a regular file.
@@ -272,19 +269,6 @@ fn open_file(path: &Path) -> sinterfs::Result<File> {
     } else {
         Ok(file)
     }
-}
-
-/// Makes the exception for a path that is not opened as a file.
-fn not_opened(py: Python<'_>, image: &Image, path: &Path, error: &sinterfs::Error) -> PyErr {
-    if image.metadata(path).is_ok_and(|found| found.is_dir()) {
-        numbered(py, Errno::ISDIR, "is a directory", path)
-    } else {
-        raised(py, error)
-    }
-}
-
-fn numbered(py: Python<'_>, number: Errno, what: &str, path: &Path) -> PyErr {
-    with_number(py, number, what, Some(path.as_os_str().to_owned()))
 }
 
 /// Returns whether a path is the URL of a remote object.

@@ -52,6 +52,11 @@ impl<'py> NewBytes<'py> {
         Ok(Self { object, len, set })
     }
 
+    /// Returns the length in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
     /// Returns all parts, in order; all but the last one have so many bytes. To be called once.
     pub fn parts(&mut self, size: usize) -> impl Iterator<Item = NewPart<'_>> + Send {
         let set = &self.set;
@@ -98,10 +103,5 @@ impl<'a> NewPart<'a> {
         let (start, len) = (self.room.as_mut_ptr(), self.room.len());
         // SAFETY: all bytes of the part have just been set, and the borrow of them goes on.
         unsafe { std::slice::from_raw_parts_mut(start.cast(), len) }
-    }
-
-    /// Returns the length in bytes.
-    pub fn len(&self) -> usize {
-        self.room.len()
     }
 }

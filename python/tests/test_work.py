@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -110,6 +111,36 @@ def test_an_interrupt_ends_the_work(tree, tmp_path):
     done = subprocess.run([sys.executable, "-c", script, tree, target], timeout=120)
     assert done.returncode == 42 or done.returncode == -signal.SIGINT
     assert not target.exists()
+
+
+def test_an_interrupt_ends_a_read(tmp_path):
+    (tmp_path / "tree").mkdir()
+    # half a second of decoding
+    noise = random.Random(1).randbytes(2 << 20)
+    (tmp_path / "tree/half").write_bytes(bytes(byte & 15 for byte in noise))
+    sinterfs.build(tmp_path / "tree", tmp_path / "x.squashfs", compression="xz")
+    script = textwrap.dedent(
+        """
+        import signal, sys, time, sinterfs
+        def interrupt(*_):
+            raise KeyboardInterrupt
+        signal.signal(signal.SIGALRM, interrupt)
+        image = sinterfs.Image.open(sys.argv[1])
+        def whole():
+            return sum(map(len, image.read_many(["half"] * 20)))
+        start = time.perf_counter()
+        assert whole() == 20 * (2 << 20)
+        full = time.perf_counter() - start
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        start = time.perf_counter()
+        try:
+            whole()
+        except KeyboardInterrupt:
+            sys.exit(42 if time.perf_counter() - start < full / 2 else 43)
+        """
+    )
+    done = subprocess.run([sys.executable, "-c", script, tmp_path / "x.squashfs"], timeout=120)
+    assert done.returncode == 42
 
 
 def test_checks_find_damage(path, tmp_path):
