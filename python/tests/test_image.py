@@ -31,6 +31,8 @@ def test_paths_and_metadata_are_those_of_the_source(image, tree):
         if stat.S_ISREG(theirs.st_mode):
             assert ours.st_size == theirs.st_size
             assert image.read_bytes(path) == (tree / path).read_bytes()
+        if stat.S_ISLNK(theirs.st_mode):
+            assert image.readlink(path) == os.readlink(tree / path)
     files = [path for path in paths if stat.S_ISREG(os.lstat(tree / path).st_mode)]
     contents = [(tree / path).read_bytes() for path in files]
     for threads in [0, 1, 3]:
@@ -39,8 +41,8 @@ def test_paths_and_metadata_are_those_of_the_source(image, tree):
     assert image.read_many([]) == []
     with pytest.raises(FileNotFoundError, match="missing"):
         image.read_many([files[0], "missing"])
-        if stat.S_ISLNK(theirs.st_mode):
-            assert image.readlink(path) == os.readlink(tree / path)
+    with pytest.raises(TypeError, match="a list of paths"):
+        image.read_many("hello.txt")
     assert image.stat("hello.txt").st_nlink == 2
     assert image.stat("hello.txt").st_ino == image.stat("again.txt").st_ino
 
@@ -91,6 +93,7 @@ def test_entries_are_like_a_mapping(image):
     assert entry == image["/sub/link"] and len({entry, image["sub/link"]}) == 1
     assert "sub/noise" in image and "dangling" in image and "no" not in image and 1 not in image
     assert image.exists("sub/link") and not image.exists("dangling")
+    assert image.lexists("circle") and not image.exists("circle") and "circle/x" not in image
     # absolute targets count from the root of the image
     assert image["absolute"].is_dir() and image.exists("absolute/deep/zeros")
     assert [below.name for below in image["sub/deep"].scandir()] == ["zeros"]
@@ -144,7 +147,11 @@ def test_files_are_those_of_python(image, tree):
         (lambda image: image.listdir("hello.txt"), NotADirectoryError, errno.ENOTDIR),
         (lambda image: list(image.entries("hello.txt")), NotADirectoryError, errno.ENOTDIR),
         (lambda image: image.readlink("hello.txt"), sinterfs.SinterError, errno.EINVAL),
-        (lambda image: image.stat("circle"), sinterfs.InvalidRequestError, errno.EINVAL),
+        (lambda image: image.stat("circle"), OSError, errno.ELOOP),
+        (lambda image: image.read_bytes("circle/x"), OSError, errno.ELOOP),
+        (lambda image: image.read_many(["hello.txt", "sub"]), IsADirectoryError, errno.EISDIR),
+        (lambda image: image.open_file("hello.txt").read_at(-1, 1), OSError, errno.EINVAL),
+        (lambda image: image.open_file("hello.txt").read_at(0, -1), OSError, errno.EINVAL),
     ],
 )
 def test_errors_have_types_and_numbers(image, ask, kind, number):
@@ -166,6 +173,8 @@ def test_files_that_are_no_images(tmp_path):
         sinterfs.Image.open(tmp_path / "text")
     with pytest.raises(TypeError):
         sinterfs.Image.open(5)
+    with pytest.raises(TypeError, match="binary"), open(tmp_path / "text") as text:
+        sinterfs.Image.open(text)
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(sinterfs.InvalidRequestError):
         sinterfs.Image.open(tmp_path / "fifo")
@@ -189,6 +198,22 @@ def test_damage_is_an_error_with_a_place(images, tmp_path):
         report = image.extract(tmp_path / "saved", salvage=True)
     assert report.damaged > 0 and report.warnings
     assert (tmp_path / "saved/sub/noise").stat().st_size == 3_000_001
+
+
+def test_damage_of_a_wim_is_found_whatever_the_threads(tree, tmp_path):
+    target = tmp_path / "x.wim"
+    sinterfs.build(tree, target, level=1)
+    content = bytearray(target.read_bytes())
+    noise = (tree / "sub/noise").read_bytes()
+    at = content.find(noise[2_500_000:2_500_100])
+    assert at > 0, "noise is stored as it is"
+    content[at] ^= 1
+    # the digest is of the whole file, which several threads would read in parts
+    with sinterfs.Image.open(bytes(content)) as image:
+        with pytest.raises(sinterfs.CorruptImageError):
+            image.read_many(["sub/noise"], threads=4)
+        with pytest.raises(sinterfs.CorruptImageError):
+            image.read_bytes("sub/noise")
 
 
 class Foreign:
@@ -234,6 +259,16 @@ def test_the_exception_of_a_file_object_is_the_cause(images):
     with pytest.raises(OSError) as caught, sinterfs.Image.open(broken) as image:
         image.read_bytes("sub/noise")
     assert isinstance(caught.value.__cause__, ConnectionError)
+
+
+class Interrupted(Foreign):
+    def read(self, size):
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_of_a_file_object_is_none_of_its_errors(images):
+    with pytest.raises(KeyboardInterrupt):
+        sinterfs.Image.open(Interrupted(images["squashfs"].read_bytes()))
 
 
 def test_images_are_pickled_by_their_path(image, path):

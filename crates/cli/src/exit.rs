@@ -23,7 +23,7 @@ pub const SYSTEM: u8 = 7;
 /// Maps an error's kind to the exit code that `sinter --help` documents.
 pub const fn code(kind: Kind) -> u8 {
     match kind {
-        Kind::Invalid => USAGE,
+        Kind::Invalid | Kind::Loop => USAGE,
         Kind::Corrupt => DAMAGED,
         Kind::Unsupported => 4,
         Kind::NotFound => NOT_FOUND,

@@ -26,6 +26,8 @@ pub enum Kind {
     Limit,
     /// An option or an argument is invalid.
     Invalid,
+    /// A path leads through more symlinks than are followed.
+    Loop,
     /// A call of the operating system failed.
     Io,
     /// A remote object was replaced while it was read.
@@ -239,7 +241,7 @@ impl From<Error> for std::io::Error {
             Kind::NotFound => ErrorKind::NotFound,
             Kind::Invalid => ErrorKind::InvalidInput,
             Kind::Stale => ErrorKind::StaleNetworkFileHandle,
-            Kind::Limit | Kind::Cancelled => ErrorKind::Other,
+            Kind::Limit | Kind::Loop | Kind::Cancelled => ErrorKind::Other,
             Kind::Io => system.unwrap_or(ErrorKind::Other),
         };
         Self::new(kind, error)

@@ -17,6 +17,7 @@ pub(crate) fn errno(error: &Error) -> Errno {
         Kind::NotFound => Errno::NOENT,
         Kind::Invalid => Errno::INVAL,
         Kind::Unsupported => Errno::OPNOTSUPP,
+        Kind::Loop => Errno::LOOP,
         Kind::Limit => Errno::OVERFLOW,
         Kind::Cancelled => Errno::INTR,
         // `Corrupt`, `Io`, `Stale` and kinds that may be added
@@ -36,6 +37,7 @@ mod tests {
             (Kind::NotFound, Errno::NOENT),
             (Kind::Limit, Errno::OVERFLOW),
             (Kind::Invalid, Errno::INVAL),
+            (Kind::Loop, Errno::LOOP),
             (Kind::Io, Errno::IO),
             (Kind::Cancelled, Errno::INTR),
             (Kind::Stale, Errno::IO),

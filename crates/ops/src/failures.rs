@@ -116,7 +116,7 @@ impl ReadFailures {
 fn is_failure(error: &Error) -> bool {
     !matches!(
         error.kind(),
-        Kind::NotFound | Kind::Invalid | Kind::Cancelled
+        Kind::NotFound | Kind::Invalid | Kind::Loop | Kind::Cancelled
     )
 }
 

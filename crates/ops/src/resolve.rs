@@ -3,7 +3,7 @@
 //! **Invariant:** never leaves the image: `..` of the root is the root, and absolute targets of
 //! symlinks start at the image's root.
 
-use sinterfs_model::{Error, FileType, Image, Ino, Result};
+use sinterfs_model::{Error, FileType, Image, Ino, Kind, Result};
 use sinterfs_platform::names;
 
 /// Whether symlinks in a path are followed.
@@ -126,7 +126,7 @@ fn resolve_inner(image: &dyn Image, path: &[u8], follow: Follow) -> Result<Ino> 
         }
         links += 1;
         if links > MAX_LINKS {
-            return Err(Error::invalid("too many levels of symbolic links"));
+            return Err(Error::new(Kind::Loop, "too many levels of symbolic links"));
         }
         let target = image.read_link(found)?;
         if target.starts_with(b"/") {

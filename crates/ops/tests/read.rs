@@ -179,7 +179,7 @@ fn paths_are_found() {
             "not a directory",
         ),
         ("broken", Follow::All, Kind::NotFound, "no such file"),
-        ("loop-a", Follow::All, Kind::Invalid, "too many"),
+        ("loop-a", Follow::All, Kind::Loop, "too many"),
     ];
     for (path, follow, kind, text) in cases {
         let error = find(path, follow).unwrap_err();

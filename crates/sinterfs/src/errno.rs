@@ -11,6 +11,7 @@ pub fn errno(error: &Error) -> Errno {
     match error.kind() {
         Kind::NotFound => Errno::NOENT,
         Kind::Invalid => Errno::INVAL,
+        Kind::Loop => Errno::LOOP,
         Kind::Unsupported => Errno::OPNOTSUPP,
         Kind::Limit => Errno::OVERFLOW,
         Kind::Cancelled => Errno::INTR,
@@ -36,6 +37,7 @@ mod tests {
             (Kind::NotFound, Errno::NOENT),
             (Kind::Limit, Errno::OVERFLOW),
             (Kind::Invalid, Errno::INVAL),
+            (Kind::Loop, Errno::LOOP),
             (Kind::Io, Errno::IO),
             (Kind::Cancelled, Errno::INTR),
             (Kind::Stale, Errno::STALE),

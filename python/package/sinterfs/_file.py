@@ -69,6 +69,8 @@ class ImageRawIO(io.RawIOBase):
     def read_at(self, offset: int, size: int) -> bytes:
         """Read bytes from an offset on, whatever the position; fewer only at the end."""
         self._require_open()
+        if offset < 0 or size < 0:
+            raise OSError(errno.EINVAL, f"{size} bytes from {offset} on", self.name)
         return self._file.read_at(offset, size)
 
     def stat(self) -> os.stat_result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import stat as modes
@@ -177,7 +178,8 @@ class Image:
                 where = os.path.abspath(name)  # noqa: PTH100
             made = raw.open_descriptor(source.fileno(), where, *values)
             return cls(made, where if known else source, options)
-        if not (hasattr(source, "seek") and hasattr(source, "read")):
+        is_binary = hasattr(source, "seek") and hasattr(source, "read")
+        if not is_binary or isinstance(source, io.TextIOBase):
             raise TypeError(f"a path, bytes or a binary file is wanted, not {type(source)!r}")
         return cls(raw.open_object(source, *values), source, options)
 
@@ -245,7 +247,7 @@ class Image:
                 yield path, stat_result(stat)
 
     def exists(self, path: StrPath) -> bool:
-        """Return whether a path exists, after symlinks."""
+        """Return whether a path exists, after symlinks; one in a circle leads nowhere."""
         return self._has(path, follow=True)
 
     def lexists(self, path: StrPath) -> bool:
@@ -256,6 +258,10 @@ class Image:
         try:
             self._raw.stat(os.fspath(path), follow)
         except FileNotFoundError:
+            return False
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
             return False
         return True
 
@@ -311,7 +317,7 @@ class Image:
         They are read in the order of the image and by several threads (0: one a processor), which
         is faster than one after the other in any order: each block is decoded once.
         """
-        return self._raw.read_many([os.fspath(path) for path in paths], threads)
+        return self._raw.read_many(_strings(paths), threads)
 
     def read_text(self, path: StrPath, encoding: str = "utf-8", errors: str = "strict") -> str:
         """Return the content of a file as text."""

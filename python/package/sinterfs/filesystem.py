@@ -9,7 +9,6 @@ of decoded blocks of up to ``cache_bytes``; an image that gets replaced needs
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import errno
 import os
@@ -88,7 +87,7 @@ class SinterFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
         if described["islink"]:
             described["destination"] = self.image.readlink(path)
             # what leads nowhere, or in a circle, is described itself
-            with contextlib.suppress(FileNotFoundError, ValueError):
+            if self.image.exists(path):
                 found = self.image.stat(path)
         kind = modes.S_IFMT(found.st_mode)
         described.update(
@@ -157,10 +156,8 @@ class SinterFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
         return self._is(path, modes.S_IFREG)
 
     def _is(self, path: str, kind: int) -> bool:
-        try:
-            return modes.S_IFMT(self.image.stat(self._strip_protocol(path)).st_mode) == kind
-        except FileNotFoundError:
-            return False
+        path = self._strip_protocol(path)
+        return self.image.exists(path) and modes.S_IFMT(self.image.stat(path).st_mode) == kind
 
     def modified(self, path: str) -> datetime.datetime:
         """Return the time of the last change of a file's content."""
