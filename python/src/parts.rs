@@ -36,7 +36,7 @@ pub struct FilePart<'a> {
 }
 
 /// Parts of a file to be read one after the other, and where the first begins in the image.
-struct Job<'a> {
+struct PartJob<'a> {
     place: (u64, u64),
     parts: Vec<FilePart<'a>>,
 }
@@ -92,7 +92,7 @@ fn read_jobs(
     while let Some(parts) = next_parts(image, &mut parts) {
         let Some(first) = parts.first() else { break };
         match place(image, first.ino, first.start) {
-            Ok(place) => jobs.push(Job { place, parts }),
+            Ok(place) => jobs.push(PartJob { place, parts }),
             Err(why) => missing.push(first.missing(Err(why))),
         }
     }
@@ -160,7 +160,7 @@ fn place(image: &Image, ino: Ino, start: u64) -> Result<(u64, u64)> {
 }
 
 /// Fills the parts of a job, or returns the first that cannot be.
-fn read(image: &Image, job: Job<'_>, go_on: &mut dyn FnMut() -> bool) -> Option<Missing> {
+fn read(image: &Image, job: PartJob<'_>, go_on: &mut dyn FnMut() -> bool) -> Option<Missing> {
     for part in job.parts {
         if !go_on() {
             return None;
