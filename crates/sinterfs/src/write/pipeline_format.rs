@@ -26,8 +26,8 @@ pub(crate) fn level_of(
 
 /// A format whose images are written by the pipeline.
 pub trait PipelineFormat: Sync {
-    /// Returns the settings of a level from 0 to 9 for such a purpose and volume; higher numbers
-    /// mean 9.
+    /// Returns the settings of a level from 0 to 9 for such a purpose and volume. `Invalid` for a
+    /// higher number.
     fn level(&self, level: u8, purpose: Purpose, volume: &VolumeOptions) -> Result<&'static Level>;
     /// Returns what takes the place of the settings of a level if this compression was asked for.
     fn with_compression(&self, level: &'static Level, compression: &str) -> &'static Level {
