@@ -180,6 +180,17 @@ def test_files_that_are_no_images(tmp_path):
         sinterfs.Image.open(tmp_path / "fifo")
 
 
+def test_options_of_other_formats_are_refused(images, tmp_path):
+    for name, formats in [("devices", "erofs, composefs and wim"), ("objects", "erofs and composefs")]:
+        given = {name: [tmp_path] if name == "devices" else tmp_path}
+        says = f"`{name}` is for {formats} images; this is a dwarfs image"
+        for source in [images["dwarfs"], images["dwarfs"].read_bytes()]:
+            with pytest.raises(sinterfs.InvalidRequestError, match=says):
+                sinterfs.Image.open(source, **given)
+        with pytest.raises(sinterfs.InvalidRequestError, match="this is a squashfs image"):
+            sinterfs.Image.open(images["squashfs"], **given)
+
+
 def test_damage_is_an_error_with_a_place(images, tmp_path):
     content = bytearray(images["dwarfs"].read_bytes())
     for at in range(5000, 500_000, 1000):

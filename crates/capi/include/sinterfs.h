@@ -118,13 +118,15 @@ int sinterfs_options_set_offset(struct sinterfs_options *options, uint64_t offse
 // `options` is from `sinterfs_options_new`, and was not freed.
 int sinterfs_options_set_cache_bytes(struct sinterfs_options *options, uint64_t bytes);
 
-// Adds the file of a further device of the image (EROFS), in their order.
+// Adds the file of a further device of the image (EROFS, WIM), in their order. Opening an image of
+// another format fails with EINVAL then.
 //
 // # Safety
 // `options` is from `sinterfs_options_new`, and was not freed; `path` ends with NUL.
 int sinterfs_options_add_device(struct sinterfs_options *options, const char *path);
 
-// Sets the directory of the objects of a composefs image.
+// Sets the directory of the objects of a composefs image. Opening an image of another format than
+// EROFS fails with EINVAL then.
 //
 // # Safety
 // `options` is from `sinterfs_options_new`, and was not freed; `path` ends with NUL.

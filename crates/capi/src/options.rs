@@ -57,7 +57,8 @@ pub unsafe extern "C" fn sinterfs_options_set_cache_bytes(
     unsafe { change(options, |options| options.cache_bytes = bytes) }
 }
 
-/// Adds the file of a further device of the image (EROFS), in their order.
+/// Adds the file of a further device of the image (EROFS, WIM), in their order. Opening an image of
+/// another format fails with EINVAL then.
 ///
 /// # Safety
 /// `options` is from `sinterfs_options_new`, and was not freed; `path` ends with NUL.
@@ -74,7 +75,8 @@ pub unsafe extern "C" fn sinterfs_options_add_device(
     })
 }
 
-/// Sets the directory of the objects of a composefs image.
+/// Sets the directory of the objects of a composefs image. Opening an image of another format than
+/// EROFS fails with EINVAL then.
 ///
 /// # Safety
 /// `options` is from `sinterfs_options_new`, and was not freed; `path` ends with NUL.

@@ -30,6 +30,8 @@ pub enum Setting {
     Compression,
     /// The time of creation that is recorded.
     CreateTimestamp,
+    /// Further files with content of an image.
+    Devices,
     /// A store for the content of files.
     DigestStore,
     /// Whether equal files are stored once.
@@ -54,6 +56,8 @@ pub enum Setting {
     Holes,
     /// The files that are stored first.
     HotList,
+    /// Which image of a file with several is opened.
+    ImageInFile,
     /// The name of the volume.
     Label,
     /// The level.
@@ -74,6 +78,8 @@ pub enum Setting {
     MetadataCopy,
     /// The store of objects that an image refers to.
     Objects,
+    /// Where in its file an image begins.
+    Offset,
     /// Whether other file systems are left out.
     OneFileSystem,
     /// The order of files.
@@ -145,6 +151,7 @@ impl Setting {
         Self::ChunkSize,
         Self::Compression,
         Self::CreateTimestamp,
+        Self::Devices,
         Self::DigestStore,
         Self::Duplicates,
         Self::Exports,
@@ -157,6 +164,7 @@ impl Setting {
         Self::History,
         Self::Holes,
         Self::HotList,
+        Self::ImageInFile,
         Self::Label,
         Self::Level,
         Self::Lookback,
@@ -167,6 +175,7 @@ impl Setting {
         Self::MetadataCompression,
         Self::MetadataCopy,
         Self::Objects,
+        Self::Offset,
         Self::OneFileSystem,
         Self::Order,
         Self::PackMetadata,
@@ -210,6 +219,7 @@ impl Setting {
             Self::ChunkSize => "chunk_size",
             Self::Compression => "compression",
             Self::CreateTimestamp => "create_timestamp",
+            Self::Devices => "devices",
             Self::DigestStore => "digest_store",
             Self::Duplicates => "duplicates",
             Self::Exports => "exports",
@@ -222,6 +232,7 @@ impl Setting {
             Self::History => "history",
             Self::Holes => "holes",
             Self::HotList => "hot",
+            Self::ImageInFile => "image",
             Self::Label => "label",
             Self::Level => "level",
             Self::Lookback => "lookback",
@@ -232,6 +243,7 @@ impl Setting {
             Self::MetadataCompression => "metadata_compression",
             Self::MetadataCopy => "metadata_copy",
             Self::Objects => "objects",
+            Self::Offset => "offset",
             Self::OneFileSystem => "one_file_system",
             Self::Order => "order",
             Self::PackMetadata => "pack_metadata",

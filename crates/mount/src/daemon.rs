@@ -98,9 +98,12 @@ pub fn detach_from_terminal() -> Result<()> {
     }
 }
 
-/// Sends the result of mounting to the parent, its exit code or an error, and releases the
-/// terminal, the pipe and the working directory.
-pub fn report_to_parent(mounted: std::result::Result<u8, &Error>) -> Result<()> {
+/// Sends the result of mounting to the parent, its exit code or the message of an error, and
+/// releases the terminal, the pipe and the working directory.
+pub fn report_to_parent(
+    mounted: std::result::Result<u8, &Error>,
+    message: impl FnOnce(&Error) -> String,
+) -> Result<()> {
     let report = match mounted {
         Ok(code) => vec![READY, code],
         Err(error) => {
@@ -111,7 +114,7 @@ pub fn report_to_parent(mounted: std::result::Result<u8, &Error>) -> Result<()> 
                 error.kind()
             };
             let mut report = vec![FAILED, number_of(kind)];
-            report.extend_from_slice(error.to_string().as_bytes());
+            report.extend_from_slice(message(error).as_bytes());
             report.truncate(usize::try_from(LONGEST).unwrap_or(usize::MAX));
             report
         }

@@ -61,13 +61,13 @@ fn serve(dir: &Path) {
     let mut session = match mount(Arc::new(sample(4)), dir, &options) {
         Ok(session) => session,
         Err(error) => {
-            daemon::report_to_parent(Err(&error)).unwrap();
+            daemon::report_to_parent(Err(&error), ToString::to_string).unwrap();
             std::process::exit(1);
         }
     };
     fs::write(pid_file(dir), std::process::id().to_string()).unwrap();
     let code = if behave == "in part" { 1 } else { 0 };
-    daemon::report_to_parent(Ok(code)).unwrap();
+    daemon::report_to_parent(Ok(code), ToString::to_string).unwrap();
     let ended = session.serve().unwrap();
     let text = if ended == Ended::Unmounted {
         "unmounted"

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-use sinterfs_model::{Observer, Result};
+use sinterfs_model::{Observer, Result, Setting};
 
 #[cfg(feature = "write")]
 use crate::about::About;
@@ -38,6 +38,10 @@ pub trait Format: Sync {
     /// Returns whether images are found behind other bytes, however many.
     fn is_found_behind_header(&self) -> bool {
         false
+    }
+    /// Returns the options of opening that readers of some formats only have, and this one, too.
+    fn reader_options(&self) -> &'static [Setting] {
+        &[]
     }
     /// Reads the digests that an image has of its own bytes; they are not trusted.
     fn digest(&self, _: &Arc<dyn ReadAt>, _: &OpenOptions) -> Result<Option<OwnDigests>> {

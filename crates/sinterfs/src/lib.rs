@@ -16,6 +16,7 @@ mod open_options;
 mod place;
 mod recorded_purpose;
 mod registry;
+mod shared_options;
 #[cfg(all(feature = "remote", feature = "write"))]
 mod splice;
 #[cfg(all(test, feature = "write"))]
@@ -46,6 +47,7 @@ pub use place::{is_url, shown};
 #[cfg(feature = "remote")]
 pub use place::{warm, warm_start};
 pub use registry::formats_read;
+pub use shared_options::keep_applicable;
 pub use sinterfs_model as model;
 pub use sinterfs_model::{Error, FileType, Kind, Observer, Quiet, Result, Setting};
 pub use sinterfs_platform as platform;

@@ -12,9 +12,10 @@ use crate::image::{Image, InfoRows};
 use crate::open_options::OpenOptions;
 use crate::place;
 use crate::registry;
+use crate::registry::reader_options::format_to_open;
 use crate::verify::trusted_source::{self, TrustedSource};
 #[cfg(feature = "write")]
-use crate::{archive_image, write::input::kinds::Input};
+use crate::{archive_image, write::input::detect::What};
 
 /// Opens an image file of any format.
 ///
@@ -27,7 +28,8 @@ pub fn open(path: impl AsRef<Path>) -> Result<Image> {
 /// Opens an image of any format, by options; `path` may be a URL, with the feature `remote`.
 ///
 /// # Errors
-/// As [`open`]; with a [`crate::verify::Trust`] also `Corrupt` for an image that is another one.
+/// As [`open`], and `Invalid` for an option that images of this format do not have; with a
+/// [`crate::verify::Trust`] also `Corrupt` for an image that is another one.
 pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Image> {
     let path = path.as_ref();
     let source = place::source(path, options)?;
@@ -45,8 +47,8 @@ pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Image>
 #[cfg(feature = "write")]
 pub fn open_tree(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Image> {
     let path = path.as_ref();
-    let is_archive = || matches!(Input::of(path, options), Ok(Input::Archive(_)));
-    if !place::is_url(path) && is_archive() {
+    if !place::is_url(path) && matches!(What::of(path, options), Ok(What::Archive)) {
+        What::Archive.check(path, options)?;
         return archive_image::open(path);
     }
     open_with(path, options)
@@ -70,7 +72,7 @@ pub fn survey(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Option<In
     let list = || {
         let source = place::source(path, options)?;
         let trusted = trusted_source::establish(source, &options.beside(path))?;
-        let format = registry::for_image(&trusted.source, &trusted.options)?;
+        let format = format_to_open(&trusted.source, &trusted.options)?;
         format.survey(&trusted.source, &trusted.options)
     };
     list().map_err(|error| error.path(place::shown(path)))
@@ -95,7 +97,7 @@ pub fn partitions(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Optio
 /// Opens an image from bytes that were proven, as far as that was required.
 pub(crate) fn open_trusted(trusted: &TrustedSource) -> Result<Image> {
     let (source, options) = (&trusted.source, &trusted.options);
-    let format = registry::for_image(source, options)?;
+    let format = format_to_open(source, options)?;
     let handle = format.open(Arc::clone(source), options)?;
     let comment = trusted.comment.clone();
     let disk = trusted.disk.clone();

@@ -18,6 +18,7 @@ mod iso9660;
 pub(crate) mod partition;
 #[cfg(feature = "write")]
 mod per_file;
+pub(crate) mod reader_options;
 mod romfs;
 mod squashfs;
 mod wim;

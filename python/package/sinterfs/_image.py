@@ -148,8 +148,8 @@ class Image:
 
         A URL (``https://``, ``s3://``, ``gs://``, ``az://``, ``oci://``) is read where it lies.
         ``offset`` is where the image starts in the file, if that shall not be searched;
-        ``devices`` are further files of an EROFS image; ``objects`` is the directory of the objects
-        of a composefs image. Of a file object, the position is not kept.
+        ``devices`` are further files of an EROFS or WIM image; ``objects`` is the directory of the
+        objects of a composefs image. Of a file object, the position is not kept.
         """
         options: dict[str, Any] = {
             "offset": offset,

@@ -53,7 +53,7 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = size::parse)]
     cache_size: u64,
 
-    /// The object directory of composefs images.
+    /// The object directory of the composefs images among them.
     #[arg(long, value_name = "DIR")]
     objects: Option<PathBuf>,
 
@@ -92,14 +92,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         trust: digest.map(Trust::of).map(Box::new),
         ..args.remote.open_options()
     };
-    let open = [open(args.digest_old), open(args.digest_new)];
+    let mut open = [open(args.digest_old), open(args.digest_new)];
+    let trees = [&*args.old, &*args.new];
+    // one of them may be no composefs image
+    sinterfs::keep_applicable(&trees, &mut open)?;
     let options = DiffOptions {
         ignored: args.ignore.clone(),
         no_renames: args.no_renames,
         threads: args.jobs.threads(),
         ..DiffOptions::default()
     };
-    let trees = [&*args.old, &*args.new];
     let report = sinterfs::ops::diff(trees, &open, &options, display.observer())?;
     if let Some(dir) = &args.extract_to {
         sqfsdiff_lines::unpack(&report, trees, &open, dir, display.observer())?;

@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode, Stdio};
 use sinterfs::mount::daemon;
 use sinterfs::{Error, Result};
 
-use crate::{hidden_words, self_run};
+use crate::{flags, hidden_words, self_run};
 use all::{AllAttached, attach_all};
 pub use args::Args;
 use attach::{Attached, MountTarget, attach, try_out};
@@ -48,7 +48,9 @@ pub fn run(args: &Args, words: &[OsString]) -> Result<ExitCode> {
         }
         // not earlier: automount(8) has the mount point blocked for all but its own process group
         daemon::detach_from_terminal()?;
-        daemon::report_to_parent(started.as_ref().map(Serving::code))?;
+        let result = started.as_ref().map(Serving::code);
+        // the parent does not learn which options the message names
+        daemon::report_to_parent(result, flags::message)?;
         // the parent shows the failure
         started.map_or(Ok(ExitCode::FAILURE), serve)
     } else {

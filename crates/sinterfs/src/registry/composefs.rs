@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-use sinterfs_model::{Observer, Result};
+use sinterfs_model::{Observer, Result, Setting};
 
 use super::erofs::ErofsFormat;
 #[cfg(feature = "write")]
@@ -47,6 +47,10 @@ impl Format for ComposefsFormat {
     fn bid(&self, _: &Arc<dyn ReadAt>, _: &OpenOptions) -> Result<Bid> {
         // every such image is one of EROFS, and recognised as that
         Ok(Bid::No)
+    }
+
+    fn reader_options(&self) -> &'static [Setting] {
+        ErofsFormat.reader_options()
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {

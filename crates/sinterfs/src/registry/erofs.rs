@@ -17,7 +17,7 @@ use sinterfs_block::cache::BlockCache;
 use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_erofs::composefs::Composefs;
 use sinterfs_erofs::read::{Algorithm, Erofs, Slot};
-use sinterfs_model::{Error, Image, Ino, Observer, Result};
+use sinterfs_model::{Error, Image, Ino, Observer, Result, Setting};
 use sinterfs_ops::StoredBlock;
 
 #[cfg(feature = "write")]
@@ -50,6 +50,10 @@ impl Format for ErofsFormat {
         let offset = options.start_offset();
         let is_image = sinterfs_erofs::read::is_image(&**source, offset)?;
         Ok(Bid::if_certain(is_image))
+    }
+
+    fn reader_options(&self) -> &'static [Setting] {
+        &[Setting::Devices, Setting::Objects]
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
-use sinterfs_model::{Error, Image, Ino, Loss, Observer, Result};
+use sinterfs_model::{Error, Image, Ino, Loss, Observer, Result, Setting};
 use sinterfs_ops::StoredBlock;
 use sinterfs_wim::read::{Wim, is_image};
 
@@ -42,6 +42,10 @@ impl Format for WimFormat {
             &**source,
             options.start_offset(),
         )?))
+    }
+
+    fn reader_options(&self) -> &'static [Setting] {
+        &[Setting::Devices, Setting::ImageInFile]
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {

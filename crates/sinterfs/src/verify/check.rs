@@ -15,6 +15,7 @@ use crate::format::Format;
 use crate::open_options::OpenOptions;
 use crate::place;
 use crate::registry;
+use crate::registry::reader_options::format_to_open;
 use crate::verify::report::{CheckOptions, CheckReport};
 use crate::verify::trusted_source::{self, TrustedSource};
 
@@ -53,7 +54,7 @@ pub fn check(
         disk,
     } = &trusted;
     let source = Arc::clone(source);
-    let format = registry::for_image(&source, options).map_err(located)?;
+    let format = format_to_open(&source, options).map_err(located)?;
     let mut report = format
         .check(Arc::clone(&source), options, depth, observer)
         .map_err(located)?;

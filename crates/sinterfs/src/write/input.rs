@@ -3,7 +3,7 @@
 //! Enters paths; leaves the kind of each (`Input`), and a source for the pipeline (`OpenInput`).
 //! **Invariant:** the kind of a file is detected by its content, never by its name.
 
-mod detect;
+pub(crate) mod detect;
 mod docker_archive;
 mod images;
 pub mod kinds;

@@ -177,6 +177,7 @@ fn is_missing(error: &Error) -> bool {
 fn check(args: &Args) -> Result<()> {
     let named = option_of_one_image(&args.image.options());
     let named = named.or(args.image.partition.map(|_| "--partition"));
+    let named = named.or(args.image.objects.as_ref().map(|_| "--objects"));
     let named = named.or(args.stats.is_asked().then_some("--stats and --record"));
     let named = named.or(args.damage.is_logged().then_some("--damage-log"));
     match named {

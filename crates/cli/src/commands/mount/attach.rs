@@ -222,13 +222,18 @@ fn open_all(target: &MountTarget<'_>, options: &OpenOptions) -> Result<Vec<Image
         }
         options.cache_bytes /= count as u64;
     }
-    let open = |path: &&Path| {
-        let opened = sinterfs::open_with(path, &options)?;
+    let mut each = vec![options; count];
+    if count > 1 {
+        // some layers may be no composefs images
+        sinterfs::keep_applicable(&target.images, &mut each)?;
+    }
+    let open = |(path, options): (&&Path, &OpenOptions)| {
+        let opened = sinterfs::open_with(path, options)?;
         opened.reserve_cache();
         input::print_warnings(&opened, path);
         Ok(opened)
     };
-    target.images.iter().map(open).collect()
+    target.images.iter().zip(&each).map(open).collect()
 }
 
 /// Returns the name of an option that is given and can mean one image only.
@@ -314,6 +319,11 @@ fn settings(args: &Args, target: &MountTarget<'_>) -> Result<Settings> {
         )?;
     }
     mount_options::check_writable(&settings)?;
+    if args.verify && settings.image.objects.is_none() && target.common.is_none() {
+        return Err(Error::invalid(
+            "--verify is about the objects of a composefs image: --objects names their directory",
+        ));
+    }
     if settings.fetch.are_of(target.images.iter().copied())? {
         remote::fetch(&settings.fetch, &mut settings.image)?;
     }

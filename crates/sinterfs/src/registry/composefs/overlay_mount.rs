@@ -39,7 +39,8 @@ pub(super) fn mount_overlay(
         return Err(Error::unsupported(what));
     }
     let replaced = options.uid.is_some() || options.gid.is_some() || options.umask != 0;
-    if replaced || open.offset.is_some_and(|offset| offset != 0) || !open.devices.is_empty() {
+    let is_part = open.offset.is_some_and(|offset| offset != 0) || open.partition.is_some();
+    if replaced || is_part || !open.devices.is_empty() || open.image.is_some() {
         let what = "overlayfs has no owners, permissions, offsets and devices to be given";
         return Err(Error::invalid(what));
     }

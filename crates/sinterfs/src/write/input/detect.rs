@@ -13,6 +13,7 @@ use super::kinds::{Input, Layering, Whiteouts};
 use super::named::{self, Named};
 use crate::open_options::OpenOptions;
 use crate::place;
+use crate::registry::reader_options::refuse_all;
 
 /// An empty tar is zeros up to this many bytes: GNU tar fills a record of 20 blocks.
 const EMPTY_TAR: u64 = 1 << 20;
@@ -37,10 +38,13 @@ impl Whiteouts {
 impl Input {
     /// Detects the kind of a file; `options` apply to an image.
     ///
-    /// # Errors `Io` if it does not exist or cannot be read.
+    /// # Errors `Io` if it does not exist or cannot be read, `Invalid` for options of images where
+    /// it is none.
     pub fn of(path: &Path, options: &OpenOptions) -> Result<Self> {
         let path = path.to_owned();
-        Ok(match What::of(&path, options)? {
+        let what = What::of(&path, options)?;
+        what.check(&path, options)?;
+        Ok(match what {
             What::Directory => Self::Directory(path),
             What::Layout | What::Registry => Self::layers(vec![path], Layering::default()),
             What::Archive => Self::Archive(path),
@@ -122,6 +126,25 @@ impl What {
 }
 
 impl What {
+    /// Fails if the options are some of images, and this is none.
+    pub(crate) fn check(self, path: &Path, options: &OpenOptions) -> Result<()> {
+        let what = self.other_than_image();
+        let checked = what.map_or(Ok(()), |what| refuse_all(options, what));
+        checked.map_err(|error| error.path(place::shown(path)))
+    }
+
+    /// Returns what a file is, with its article; `None` for an image.
+    pub(crate) fn other_than_image(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Directory => "a directory",
+            Self::Layout => "a container image",
+            Self::Registry => "a container image in a registry",
+            Self::Archive => "an archive",
+            Self::Manifest => "a list of files",
+            Self::Image => return None,
+        })
+    }
+
     /// Distinguishes archives from images by the first bytes of a remote object.
     fn of_remote(path: &Path, options: &OpenOptions) -> Result<Self> {
         if options.offset.is_some() {
