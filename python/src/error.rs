@@ -1,6 +1,7 @@
 //! The library's errors as exceptions: subclasses of `OSError` with `errno` and the path.
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use pyo3::exceptions::{PyException, PyRuntimeError};
@@ -10,8 +11,13 @@ use sinterfs::{Error, Image, Kind};
 
 /// Makes the exception of an error; the file object's own exception is its cause.
 pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
-    let number = errno(error).raw_os_error();
+    let mut number = errno(error).raw_os_error();
     let name = match error.kind() {
+        // the standard library takes no path with a NUL, nor does that of Python
+        Kind::Io if is_refused(error) => {
+            number = Errno::INVAL.raw_os_error();
+            "invalid"
+        }
         Kind::Corrupt => "corrupt",
         Kind::Unsupported => "unsupported",
         Kind::NotFound => "not found",
@@ -31,6 +37,13 @@ pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
         made.set_cause(py, Some(cause));
     }
     made
+}
+
+/// Returns whether the standard library refused an argument before it asked the system.
+fn is_refused(error: &Error) -> bool {
+    error.io_source().is_some_and(|source| {
+        source.raw_os_error().is_none() && source.kind() == ErrorKind::InvalidInput
+    })
 }
 
 /// Makes an exception of a kind that only a number states.

@@ -97,8 +97,10 @@ def test_entries_are_like_a_mapping(image):
     # absolute targets count from the root of the image
     assert image["absolute"].is_dir() and image.exists("absolute/deep/zeros")
     assert [below.name for below in image["sub/deep"].scandir()] == ["zeros"]
-    with pytest.raises(KeyError):
-        image["no"]
+    for missing in ["no", "hello.txt/x", "hello.txt/", "sub/\0"]:
+        assert missing not in image and not image.exists(missing)
+        with pytest.raises(KeyError):
+            image[missing]
 
 
 def test_files_are_those_of_python(image, tree):
@@ -147,6 +149,15 @@ def test_files_are_those_of_python(image, tree):
         (lambda image: image.listdir("hello.txt"), NotADirectoryError, errno.ENOTDIR),
         (lambda image: list(image.entries("hello.txt")), NotADirectoryError, errno.ENOTDIR),
         (lambda image: image.readlink("hello.txt"), sinterfs.SinterError, errno.EINVAL),
+        (lambda image: image.stat("hello.txt/x"), NotADirectoryError, errno.ENOTDIR),
+        (lambda image: image.lstat("hello.txt/"), NotADirectoryError, errno.ENOTDIR),
+        (lambda image: image.open_file("hello.txt/x"), NotADirectoryError, errno.ENOTDIR),
+        (lambda image: image.read_many(["hello.txt/x"]), NotADirectoryError, errno.ENOTDIR),
+        (lambda image: image.listdir("hello.txt/x"), NotADirectoryError, errno.ENOTDIR),
+        (lambda image: image.stat("sub/\0"), ValueError, errno.EINVAL),
+        (lambda image: image.read_bytes("\0"), ValueError, errno.EINVAL),
+        (lambda image: image.readlink("link\0"), ValueError, errno.EINVAL),
+        (lambda image: sinterfs.Image.open("no\0such"), ValueError, errno.EINVAL),
         (lambda image: image.stat("circle"), OSError, errno.ELOOP),
         (lambda image: image.read_bytes("circle/x"), OSError, errno.ELOOP),
         (lambda image: image.read_many(["hello.txt", "sub"]), IsADirectoryError, errno.EISDIR),
@@ -181,7 +192,8 @@ def test_files_that_are_no_images(tmp_path):
 
 
 def test_options_of_other_formats_are_refused(images, tmp_path):
-    for name, formats in [("devices", "erofs, composefs and wim"), ("objects", "erofs and composefs")]:
+    options = [("devices", "erofs, composefs and wim"), ("objects", "erofs and composefs")]
+    for name, formats in options:
         given = {name: [tmp_path] if name == "devices" else tmp_path}
         says = f"`{name}` is for {formats} images; this is a dwarfs image"
         for source in [images["dwarfs"], images["dwarfs"].read_bytes()]:

@@ -85,9 +85,9 @@ extern "C" {
 // Returns the errno of the last failure of a function in this thread; 0 if none failed.
 //
 // EIO means that the image is damaged or could not be read, ENOENT that a path does not exist,
-// EOPNOTSUPP that the file is no image of a known format or has something unsupported, EOVERFLOW
-// that a limit would be exceeded, EINVAL that an argument is invalid. A function that succeeds
-// does not change it.
+// ENOTDIR that it leads through what is no directory, EOPNOTSUPP that the file is no image of a
+// known format or has something unsupported, EOVERFLOW that a limit would be exceeded, EINVAL that
+// an argument is invalid. A function that succeeds does not change it.
 int sinterfs_last_errno(void);
 
 // Returns the message of the last failure of a function in this thread, with the place of damage

@@ -46,9 +46,9 @@ pub fn keep(failure: &Failure) {
 /// Returns the errno of the last failure of a function in this thread; 0 if none failed.
 ///
 /// EIO means that the image is damaged or could not be read, ENOENT that a path does not exist,
-/// EOPNOTSUPP that the file is no image of a known format or has something unsupported, EOVERFLOW
-/// that a limit would be exceeded, EINVAL that an argument is invalid. A function that succeeds
-/// does not change it.
+/// ENOTDIR that it leads through what is no directory, EOPNOTSUPP that the file is no image of a
+/// known format or has something unsupported, EOVERFLOW that a limit would be exceeded, EINVAL that
+/// an argument is invalid. A function that succeeds does not change it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sinterfs_last_errno() -> c_int {
     // a destructor that runs while the thread ends may ask when the value is gone

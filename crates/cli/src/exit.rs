@@ -26,7 +26,7 @@ pub const fn code(kind: Kind) -> u8 {
         Kind::Invalid | Kind::Loop => USAGE,
         Kind::Corrupt => DAMAGED,
         Kind::Unsupported => 4,
-        Kind::NotFound => NOT_FOUND,
+        Kind::NotFound | Kind::NotDirectory => NOT_FOUND,
         Kind::Limit => 6,
         Kind::Cancelled => INTERRUPTED,
         _ => SYSTEM,

@@ -22,6 +22,8 @@ pub enum Kind {
     Unsupported,
     /// A path, an inode or an attribute does not exist.
     NotFound,
+    /// A path leads through something that is not a directory.
+    NotDirectory,
     /// A bound of `Limits` or of the format would be exceeded.
     Limit,
     /// An option or an argument is invalid.
@@ -239,6 +241,7 @@ impl From<Error> for std::io::Error {
             Kind::Corrupt => ErrorKind::InvalidData,
             Kind::Unsupported => ErrorKind::Unsupported,
             Kind::NotFound => ErrorKind::NotFound,
+            Kind::NotDirectory => ErrorKind::NotADirectory,
             Kind::Invalid => ErrorKind::InvalidInput,
             Kind::Stale => ErrorKind::StaleNetworkFileHandle,
             Kind::Limit | Kind::Loop | Kind::Cancelled => ErrorKind::Other,

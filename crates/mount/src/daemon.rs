@@ -139,10 +139,11 @@ pub fn report_to_parent(
     sent.map_err(|error| Error::io("cannot send the result to the parent", error))
 }
 
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 8] = [
     Kind::Corrupt,
     Kind::Unsupported,
     Kind::NotFound,
+    Kind::NotDirectory,
     Kind::Limit,
     Kind::Invalid,
     Kind::Io,

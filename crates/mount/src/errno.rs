@@ -15,6 +15,7 @@ pub(crate) type Answer<T> = Result<T, Errno>;
 pub(crate) fn errno(error: &Error) -> Errno {
     match error.kind() {
         Kind::NotFound => Errno::NOENT,
+        Kind::NotDirectory => Errno::NOTDIR,
         Kind::Invalid => Errno::INVAL,
         Kind::Unsupported => Errno::OPNOTSUPP,
         Kind::Loop => Errno::LOOP,
@@ -35,6 +36,7 @@ mod tests {
             (Kind::Corrupt, Errno::IO),
             (Kind::Unsupported, Errno::OPNOTSUPP),
             (Kind::NotFound, Errno::NOENT),
+            (Kind::NotDirectory, Errno::NOTDIR),
             (Kind::Limit, Errno::OVERFLOW),
             (Kind::Invalid, Errno::INVAL),
             (Kind::Loop, Errno::LOOP),

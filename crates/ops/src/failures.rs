@@ -116,7 +116,7 @@ impl ReadFailures {
 fn is_failure(error: &Error) -> bool {
     !matches!(
         error.kind(),
-        Kind::NotFound | Kind::Invalid | Kind::Loop | Kind::Cancelled
+        Kind::NotFound | Kind::NotDirectory | Kind::Invalid | Kind::Loop | Kind::Cancelled
     )
 }
 

@@ -19,9 +19,10 @@ pub fn expand(image: &dyn Image, pattern: &[u8]) -> Result<Vec<Vec<u8>>> {
     let shown = || names::path(pattern);
     match resolve(image, pattern, Follow::Parents) {
         Ok(_) => return Ok(vec![pattern.to_vec()]),
-        Err(error) if error.kind() != Kind::NotFound => return Err(error.path(shown())),
-        Err(error) if !is_pattern(pattern) => return Err(error.path(shown())),
-        Err(_) => {}
+        Err(error) => match error.kind() {
+            Kind::NotFound | Kind::NotDirectory if is_pattern(pattern) => {}
+            _ => return Err(error.path(shown())),
+        },
     }
     let parts = pattern.split(|&byte| byte == b'/');
     let parts: Vec<&[u8]> = parts

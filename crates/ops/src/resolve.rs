@@ -22,8 +22,12 @@ const MAX_LINKS: usize = 40;
 
 /// Finds what a path names; it counts from the root, with or without a leading slash.
 ///
-/// `NotFound` if a component is missing or not a directory, `Invalid` for too many symlinks.
+/// `NotFound` if a component is missing, `NotDirectory` if one before the last is no directory,
+/// `Loop` for too many symlinks, `Invalid` for a path that no system call takes: one with a NUL.
 pub fn resolve(image: &dyn Image, path: &[u8], follow: Follow) -> Result<Ino> {
+    if path.contains(&0) {
+        return Err(Error::invalid("a NUL in a path").path(names::path(path)));
+    }
     resolve_inner(image, path, follow).map_err(|error| error.path(names::path(path)))
 }
 
@@ -92,9 +96,8 @@ fn resolve_inner(image: &dyn Image, path: &[u8], follow: Follow) -> Result<Ino> 
 
     while let Some(name) = todo.pop() {
         if kind != FileType::Directory {
-            return Err(Error::not_found(
-                "a component of the path is not a directory",
-            ));
+            let what = "a component of the path is not a directory";
+            return Err(Error::new(Kind::NotDirectory, what));
         }
         match name.as_slice() {
             b"." => continue,

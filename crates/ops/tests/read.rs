@@ -168,16 +168,23 @@ fn paths_are_found() {
         (
             "twin/small",
             Follow::Nothing,
-            Kind::NotFound,
+            Kind::NotDirectory,
             "not a directory",
         ),
         ("docs/none", Follow::All, Kind::NotFound, "no such file"),
         (
             "docs/small/",
             Follow::All,
-            Kind::NotFound,
+            Kind::NotDirectory,
             "not a directory",
         ),
+        (
+            "docs/small/x",
+            Follow::All,
+            Kind::NotDirectory,
+            "not a directory",
+        ),
+        ("docs/\0", Follow::All, Kind::Invalid, "a NUL"),
         ("broken", Follow::All, Kind::NotFound, "no such file"),
         ("loop-a", Follow::All, Kind::Loop, "too many"),
     ];

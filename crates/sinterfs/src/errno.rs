@@ -10,6 +10,7 @@ use sinterfs_model::{Error, Kind};
 pub fn errno(error: &Error) -> Errno {
     match error.kind() {
         Kind::NotFound => Errno::NOENT,
+        Kind::NotDirectory => Errno::NOTDIR,
         Kind::Invalid => Errno::INVAL,
         Kind::Loop => Errno::LOOP,
         Kind::Unsupported => Errno::OPNOTSUPP,
@@ -35,6 +36,7 @@ mod tests {
             (Kind::Corrupt, Errno::IO),
             (Kind::Unsupported, Errno::OPNOTSUPP),
             (Kind::NotFound, Errno::NOENT),
+            (Kind::NotDirectory, Errno::NOTDIR),
             (Kind::Limit, Errno::OVERFLOW),
             (Kind::Invalid, Errno::INVAL),
             (Kind::Loop, Errno::LOOP),

@@ -90,6 +90,10 @@ fn paths_lead_through_symlinks() {
         let kind = |error: sinterfs::Error| error.kind();
         assert_eq!(kind(image.read("a/b").unwrap_err()), Kind::Invalid);
         assert_eq!(kind(image.read("a/x").unwrap_err()), Kind::NotFound);
+        let below = image.read("link/noise/x").unwrap_err();
+        assert_eq!(below.kind(), Kind::NotDirectory);
+        let below = std::io::Error::from(below).kind();
+        assert_eq!(below, std::io::ErrorKind::NotADirectory);
         assert_eq!(
             kind(image.read_dir("a/b/noise").unwrap_err()),
             Kind::Invalid

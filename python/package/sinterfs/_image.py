@@ -69,7 +69,7 @@ class Entry:
             return self._type == file_type
         try:
             return modes.S_IFMT(self.stat().st_mode) == file_type
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
 
     def inode(self) -> int:
@@ -223,7 +223,7 @@ class Image:
         name = os.fspath(path)
         try:
             found = self._raw.stat(name, False)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError, ValueError):
             raise KeyError(name) from None
         return Entry(self, name.strip("/"), modes.S_IFMT(found[0]))
 
@@ -257,7 +257,7 @@ class Image:
     def _has(self, path: StrPath, *, follow: bool) -> bool:
         try:
             self._raw.stat(os.fspath(path), follow)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError, ValueError):
             return False
         except OSError as error:
             if error.errno != errno.ELOOP:

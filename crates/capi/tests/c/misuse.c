@@ -21,12 +21,13 @@ static void expect(int number, const char *part, const char *what, int failed)
 
 int main(int argc, char **argv)
 {
+    sinterfs_options *options;
     sinterfs_image *image;
     sinterfs_file *file;
     sinterfs_list *list;
     sinterfs_entry entry;
     sinterfs_attributes attributes;
-    char buffer[4];
+    char buffer[4], below[256];
     int fd;
 
     if (argc != 4 || sinterfs_last_errno() != 0 || *sinterfs_last_message() != 0)
@@ -39,10 +40,21 @@ int main(int argc, char **argv)
     image = sinterfs_open_fd(fd, NULL);
     if (image == NULL || sinterfs_format(image) == NULL || *sinterfs_format(image) == 0)
         return 2;
+    options = sinterfs_options_new();
+    if (options == NULL || sinterfs_options_set_objects(options, "/nowhere") != 0)
+        return 2;
+    if (strcmp(sinterfs_format(image), "erofs") != 0)
+        FAILS(EINVAL, "`objects` is for erofs", sinterfs_open(argv[1], options), NULL);
+    sinterfs_options_free(options);
     FAILS(EINVAL, "image is a null pointer", sinterfs_stat(NULL, "/", &attributes), -1);
     FAILS(EINVAL, "attributes is a null", sinterfs_stat(image, "/", NULL), -1);
     FAILS(ENOENT, "no such", sinterfs_stat(image, "/nowhere", &attributes), -1);
     FAILS(ENOENT, "no such", sinterfs_lstat(image, "nowhere", &attributes), -1);
+    snprintf(below, sizeof below, "%s/x", argv[3]);
+    FAILS(ENOTDIR, "not a directory", sinterfs_stat(image, below, &attributes), -1);
+    FAILS(ENOTDIR, "not a directory", sinterfs_open_file(image, below), NULL);
+    FAILS(ENOTDIR, "not a directory", sinterfs_list_directory(image, below), NULL);
+    FAILS(ENOTDIR, "not a directory", sinterfs_readlink(image, below, buffer, sizeof buffer), -1);
     FAILS(EISDIR, "is a directory", sinterfs_open_file(image, argv[2]), NULL);
     FAILS(ENOTDIR, "not a directory", sinterfs_list_directory(image, argv[3]), NULL);
     FAILS(ENOTDIR, "not a directory", sinterfs_walk(image, argv[3]), NULL);
