@@ -1,17 +1,25 @@
-//! Files that are compressed as a whole (gzip, zstd, xz, bzip2), decoded from front to back.
+//! Files that are compressed as a whole (gzip, zstd, xz, bzip2, LZMA alone, LZ4's legacy frame),
+//! decoded from front to back.
 //!
 //! Enters a stream, leaves its content. The first bytes identify the format, not the file name.
-//! Spec: RFC 1952, RFC 8878, the .xz file format 1.2.1; bzip2 has none. Concatenated members,
-//! frames or streams are read as one, as by the programs themselves. **Invariant:** a truncated
-//! stream is an error, never short content; windows and dictionaries of more than 1 GiB are
-//! refused.
+//! Spec: RFC 1952, RFC 8878, the .xz file format 1.2.1, lzma-file-format.txt of xz,
+//! lz4_Frame_format.md; bzip2 has none. Concatenated members, frames or streams are read as one, as
+//! by the programs themselves and by the kernel. **Invariant:** a truncated stream is an error,
+//! never short content; windows and dictionaries of more than 1 GiB are refused.
 
 #[cfg(feature = "streams")]
 mod bzip2;
+mod concatenated;
+mod decoder;
+mod format;
 #[cfg(feature = "streams")]
 mod gzip;
+mod input;
+#[cfg(feature = "lz4")]
+mod lz4;
 #[cfg(feature = "lzma")]
 mod lzma;
+mod lzma_start;
 #[cfg(any(feature = "lzma", feature = "zstd"))]
 mod window;
 #[cfg(feature = "lzma")]
@@ -23,52 +31,36 @@ use std::io::{BufRead, Read};
 
 use sinterfs_model::Result;
 
-use crate::codec::missing::built_in;
-
-/// The number of first bytes that identify a format.
-pub const START: usize = 6;
-
-/// The format of a compressed file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StreamFormat {
-    /// gzip.
-    Gzip,
-    /// zstd.
-    Zstd,
-    /// xz.
-    Xz,
-    /// bzip2.
-    Bzip2,
-    /// The format before xz, which no first bytes identify.
-    Lzma,
-}
+use self::concatenated::Concatenated;
+pub use self::format::StreamFormat;
+use self::input::Input;
+pub use self::input::START;
 
 impl StreamFormat {
-    /// Identifies the format by the first bytes of a file; `None` for anything else.
-    pub fn detect(start: &[u8]) -> Option<Self> {
-        Some(match start {
-            [0x1f, 0x8b, 8, ..] => Self::Gzip,
-            // a frame, or a skippable one as pzstd writes it first
-            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
-            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
-            [b'B', b'Z', b'h', b'1'..=b'9', ..] => Self::Bzip2,
-            _ => return None,
-        })
-    }
-
-    /// Decodes a stream.
+    /// Decodes a stream, and those that follow it, of this or another format; zeros may be
+    /// between them.
     ///
     /// # Errors
     /// `Limit` if there is no memory for a decoder, `Unsupported` if the build has none. A damaged
-    /// stream fails when it is read.
+    /// stream fails when it is read, with an `Error` inside of that of I/O.
     pub fn decode<R: BufRead + Send + 'static>(self, stream: R) -> Result<Box<dyn Read + Send>> {
-        match self {
-            Self::Gzip => built_in!("streams", "gzip", gzip::decode(stream)),
-            Self::Zstd => built_in!("zstd", "zstd", zstd::decode(stream)),
-            Self::Xz => built_in!("lzma", "xz", xz::decode(stream)),
-            Self::Bzip2 => built_in!("streams", "bzip2", bzip2::decode(stream)),
-            Self::Lzma => built_in!("lzma", "lzma", lzma::decode(stream)),
-        }
+        self.decode_until(stream, 0, |_| false)
+    }
+
+    /// Decodes streams as `decode` does; what `is_plain` says of the next bytes (up to `START`)
+    /// ends this: from there on all is passed on as it is. `at` is the position of the stream, for
+    /// messages.
+    ///
+    /// # Errors
+    /// Those of `decode`.
+    pub fn decode_until<R: BufRead + Send + 'static>(
+        self,
+        stream: R,
+        at: u64,
+        is_plain: fn(&[u8]) -> bool,
+    ) -> Result<Box<dyn Read + Send>> {
+        let content = Concatenated::new(self, Input::new(stream, at), is_plain)?;
+        Ok(Box::new(content))
     }
 }
 

@@ -1,10 +1,20 @@
-//! Concatenated gzip members, decoded one after the other.
+//! A gzip member, decoded from front to back.
 
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 
+use flate2::bufread::GzDecoder;
 use sinterfs_model::Result;
 
+use super::decoder::Decoder;
+use super::input::Input;
+
 /// Starts to decode.
-pub(super) fn decode<R: BufRead + Send + 'static>(stream: R) -> Result<Box<dyn Read + Send>> {
-    Ok(Box::new(flate2::bufread::MultiGzDecoder::new(stream)))
+pub(super) fn decoder<R: BufRead + Send + 'static>(input: Input<R>) -> Result<Box<dyn Decoder<R>>> {
+    Ok(Box::new(GzDecoder::new(input)))
+}
+
+impl<R: BufRead + Send> Decoder<R> for GzDecoder<Input<R>> {
+    fn into_input(self: Box<Self>) -> Input<R> {
+        (*self).into_inner()
+    }
 }

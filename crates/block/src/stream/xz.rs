@@ -1,19 +1,27 @@
-//! Concatenated .xz streams, decoded one after the other.
+//! An .xz stream, decoded from front to back.
 
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 
 use liblzma::bufread::XzDecoder;
-use liblzma::stream::{CONCATENATED, Stream};
+use liblzma::stream::Stream;
 use sinterfs_model::{Error, Result};
 
+use super::decoder::Decoder;
+use super::input::Input;
 use super::window::WINDOW_LOG_MAX;
 
 /// The most memory of a decoder, in bytes: the largest dictionary and its tables.
 const MEMORY: u64 = (1 << WINDOW_LOG_MAX) + (1 << 20);
 
 /// Starts to decode. Fails with `Limit` if there is no memory for a decoder.
-pub(super) fn decode<R: BufRead + Send + 'static>(stream: R) -> Result<Box<dyn Read + Send>> {
-    let decoder = Stream::new_stream_decoder(MEMORY, CONCATENATED);
+pub(super) fn decoder<R: BufRead + Send + 'static>(input: Input<R>) -> Result<Box<dyn Decoder<R>>> {
+    let decoder = Stream::new_stream_decoder(MEMORY, 0);
     let decoder = decoder.map_err(|error| Error::limit("xz: no decoder").because(error))?;
-    Ok(Box::new(XzDecoder::new_stream(stream, decoder)))
+    Ok(Box::new(XzDecoder::new_stream(input, decoder)))
+}
+
+impl<R: BufRead + Send> Decoder<R> for XzDecoder<Input<R>> {
+    fn into_input(self: Box<Self>) -> Input<R> {
+        (*self).into_inner()
+    }
 }

@@ -1,0 +1,13 @@
+//! What decodes one stream.
+//!
+//! **Invariant:** at the end of the content exactly the stream has been read.
+
+use std::io::Read;
+
+use super::input::Input;
+
+/// A decoder of one stream, whose content ends where the stream does.
+pub(super) trait Decoder<R>: Read + Send {
+    /// Returns what follows the stream.
+    fn into_input(self: Box<Self>) -> Input<R>;
+}
