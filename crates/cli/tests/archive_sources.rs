@@ -659,7 +659,8 @@ fn looks_the_same(image: &Path, archive: &Path) {
 
 #[test]
 fn an_initramfs_of_several_archives_is_one_tree() {
-    if !(has("cpio") && has("gzip") && has("xz") && has("zstd")) {
+    let tools = ["cpio", "gzip", "xz", "zstd", "lz4"];
+    if !tools.into_iter().all(has) {
         return;
     }
     let work = scratch();
@@ -680,6 +681,14 @@ fn an_initramfs_of_several_archives_is_one_tree() {
         "cat one.cpio; head -c 1024 /dev/zero; cat two.cpio three.cpio | zstd -q",
         "cat one.cpio two.cpio; xz --check=crc32 <three.cpio",
         "cat one.cpio two.cpio three.cpio | zstd -q",
+        "cat one.cpio two.cpio three.cpio | lz4 -lq",
+        "cat one.cpio two.cpio three.cpio | xz --format=lzma",
+        "cat one.cpio; head -c 512 /dev/zero; cat two.cpio three.cpio | lz4 -lq",
+        "cat one.cpio; cat two.cpio three.cpio | xz --format=lzma",
+        "lz4 -lq <one.cpio; head -c 3 /dev/zero; lz4 -lq <two.cpio; lz4 -lq <three.cpio",
+        "xz --format=lzma <one.cpio; lz4 -lq <two.cpio; head -c 4 /dev/zero; gzip <three.cpio",
+        "gzip <one.cpio; head -c 700 /dev/zero; cat two.cpio; xz --format=lzma <three.cpio",
+        "bzip2 <one.cpio; xz --check=crc32 <two.cpio; zstd -q <three.cpio; head -c 9 /dev/zero",
     ] {
         shell(work.path(), &format!("( {make} ) >initrd"));
         let initrd = work.path().join("initrd");
@@ -702,12 +711,19 @@ fn an_initramfs_of_several_archives_is_one_tree() {
         }
         looks_the_same(&image, &initrd);
     }
-    shell(
-        work.path(),
-        "( cat one.cpio; gzip <two.cpio | head -c 9000 ) >initrd",
-    );
-    let output = try_build(&[work.path().join("initrd").as_os_str()], &image, &[]);
-    assert!(!output.status.success(), "{output:?}");
+    for compress in ["gzip", "lz4 -lq", "xz --format=lzma"] {
+        shell(
+            work.path(),
+            &format!("( cat one.cpio; {compress} <two.cpio | head -c 2000 ) >initrd"),
+        );
+        let output = try_build(&[work.path().join("initrd").as_os_str()], &image, &[]);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        // the blocks of LZ4 are behind the magic of their frame
+        let at = fs::metadata(work.path().join("one.cpio")).unwrap().len();
+        let at = [at, at + 4].map(|at| format!("at {at:#x}: "));
+        assert!(at.iter().any(|at| message.contains(at)), "{message}");
+        assert!(!output.status.success(), "{output:?}");
+    }
 }
 
 #[test]

@@ -48,6 +48,8 @@ pub struct Reader<S> {
     notes: Notes,
     /// The magic of a further archive, which was read already.
     magic: Option<[u8; 6]>,
+    /// Where the archive begins, which names and content are aligned from.
+    start: u64,
     /// Where something else begins behind the archive.
     behind: Option<u64>,
     at_end: bool,
@@ -97,6 +99,7 @@ impl<S: Stream> Reader<S> {
             named: HashMap::new(),
             notes: Notes::new(),
             magic: None,
+            start: 0,
             behind: None,
             at_end: false,
         }
@@ -159,6 +162,7 @@ impl<S: Stream> Reader<S> {
             self.input.fill(others)?;
             if is_cpio(&magic) {
                 self.magic = Some(magic);
+                self.start = at;
                 return Ok(true);
             }
             self.behind = Some(at);
@@ -191,8 +195,13 @@ impl<S: Stream> Reader<S> {
 
     /// Skips to a multiple of a unit.
     fn fill_up(&mut self, unit: u64) -> Result<()> {
-        let padding = self.input.position().wrapping_neg() % unit;
+        let padding = self.padding(self.input.position(), unit);
         self.input.skip(padding, "padding of a member")
+    }
+
+    /// Returns what is left from a position to a multiple of a unit.
+    fn padding(&self, position: u64, unit: u64) -> u64 {
+        position.wrapping_sub(self.start).wrapping_neg() % unit
     }
 
     fn text(&mut self, len: u64, at: u64) -> Result<Vec<u8>> {
@@ -237,7 +246,7 @@ impl<S: Stream> Reader<S> {
         }
         let content = self.input.position();
         let end = content.saturating_add(size);
-        self.rest = size.saturating_add(end.wrapping_neg() % header.unit);
+        self.rest = size.saturating_add(self.padding(end, header.unit));
         let is_file = matches!(kind, Kind::File | Kind::HardLink(_)) && size > 0;
         self.sum = header
             .sum

@@ -98,10 +98,7 @@ impl ArchiveBytes {
         }
         match self.compression {
             None => copy(stream, scratch, observer),
-            Some(compression) => {
-                let stream = BufReader::with_capacity(STEP, stream);
-                copy(compression.decode(stream)?, scratch, observer)
-            }
+            Some(compression) => copy(content(compression, stream, 0)?, scratch, observer),
         }
     }
 }
@@ -143,11 +140,20 @@ impl FurtherArchive {
         let mut rest = HeaderStream::new(Arc::clone(file))?;
         let skipped = rest.skip(self.at);
         skipped.map_err(|error| Error::io("cannot read the archive", error))?;
-        let content = self
-            .compression
-            .decode(BufReader::with_capacity(STEP, rest))?;
+        let content = content(self.compression, rest, self.at)?;
         copy(before.chain(padding).chain(content), scratch, observer)
     }
+}
+
+/// Returns the content of compressed streams at a position; an uncompressed cpio archive may follow
+/// them, as in an initramfs.
+fn content(
+    compression: StreamFormat,
+    stream: impl Read + Send + 'static,
+    at: u64,
+) -> Result<Box<dyn Read + Send>> {
+    let stream = BufReader::with_capacity(STEP, stream);
+    compression.decode_until(stream, at, cpio::read::is_cpio)
 }
 
 /// Returns the tar with the files of a Debian package.
@@ -162,7 +168,7 @@ fn package_data(mut stream: Box<dyn Read + Send>) -> Result<Box<dyn Read + Send>
         Some(compression) => compression.decode(BufReader::with_capacity(STEP, whole)),
         None if is_tar => Ok(Box::new(whole)),
         None => {
-            let what = "a package whose files are compressed neither by gzip, xz, zstd nor bzip2";
+            let what = "a package whose files are compressed in no known format";
             Err(Error::unsupported(what))
         }
     }
@@ -260,9 +266,13 @@ fn is_zero(bytes: &[u8]) -> bool {
 
 #[cold]
 fn not_decoded(error: std::io::Error) -> Error {
-    // errors of decoders have no errno
-    match error.raw_os_error() {
-        Some(_) => Error::io("cannot read the archive", error),
-        None => Error::corrupt("the compressed data is damaged or truncated").because(error),
+    // those of decoders say where
+    match error.downcast::<Error>() {
+        Ok(error) => error,
+        // other errors of decoders have no errno
+        Err(error) if error.raw_os_error().is_none() => {
+            Error::corrupt("the compressed data is damaged or truncated").because(error)
+        }
+        Err(error) => Error::io("cannot read the archive", error),
     }
 }
