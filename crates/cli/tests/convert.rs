@@ -479,6 +479,37 @@ fn what_an_image_has_besides_files_is_counted() {
     }
 }
 
+#[test]
+fn what_a_capture_of_ntfs_has_is_counted_once_for_an_inode() {
+    if !is_root() {
+        return support::skip("only root mounts NTFS");
+    }
+    let work = scratch();
+    // a file of two names with a stream, and a directory with an object ID
+    let wim = "truncate -s 16M ntfs; mkntfs -Fq ntfs >said; mkdir at
+        ntfs-3g -o streams_interface=windows ntfs at
+        echo content >at/file; ln at/file at/again; echo more >at/file:stream; mkdir at/dir
+        setfattr -n system.ntfs_object_id -v 0x0123456789abcdef0123456789abcdef at/dir
+        umount at; wimlib-imagex capture ntfs old >said";
+    let Some(old) = made(work.path(), wim) else {
+        return;
+    };
+    let new = work.path().join("new");
+    let lost = losses("convert", &old, &new, &[&Vec::new()]);
+    for (what, number) in [
+        ("attributes of Windows", 3),
+        ("security descriptors", 3),
+        ("object IDs", 1),
+        ("items of unknown kinds", 0),
+        ("named streams of more than 64 KiB", 0),
+    ] {
+        assert_eq!(count(&lost, what), number, "{what}: {lost}");
+    }
+    let shown = run([Path::new("stat"), &new, Path::new("again")]);
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("user.stream"), "{shown}");
+}
+
 /// Makes the times of modification in TF entries of genisoimage's those of creation: it writes
 /// times of modification, access and change.
 fn with_times_of_creation(image: &Path) {

@@ -383,6 +383,8 @@ pub mod reparse {
 
 /// Tags of items behind the names of a directory entry.
 pub mod items {
+    /// The object ID of NTFS.
+    pub const OBJECT_ID: u32 = 0x1;
     /// Extended attributes.
     pub const XATTRS: u32 = 0x2;
     /// Owner, mode and device number.

@@ -18,6 +18,7 @@ mod nodes;
 mod open;
 mod parts;
 mod stored;
+mod unshown;
 mod xml;
 
 pub use open::{OpenOptions, Wim, WimImage, WimLosses};

@@ -120,6 +120,8 @@ impl Handle for Opened {
             ("short names", losses.short_names),
             ("times of birth", losses.births),
             ("times of access", losses.accesses),
+            ("object IDs", losses.object_ids),
+            ("items of unknown kinds", losses.items),
             ("reparse points that are no links", losses.reparse_points),
             ("named streams of more than 64 KiB", losses.streams),
             ("entries whose names cannot be shown", losses.names),

@@ -1,9 +1,9 @@
-//! Items behind the names of a directory entry: what wimlib stores of a Unix file.
+//! Items behind the names of a directory entry: what wimlib stores of a Unix file, and more.
 //!
 //! In: the bytes between the names and the end of the entry. Out: owner, mode and device, and
-//! extended attributes.
+//! extended attributes; whether there are others.
 //!
-//! **Invariant:** names and values lie within their item. Items with unknown tags are skipped.
+//! **Invariant:** names and values lie within their item. Items with unknown tags are counted.
 
 use sinterfs_model::{Error, Result, Xattrs};
 
@@ -18,6 +18,10 @@ pub(super) struct Items<'a> {
     pub(super) unix: Option<UnixData>,
     /// The item with extended attributes.
     pub(super) xattrs: Option<XattrItem<'a>>,
+    /// Whether there is an object ID of NTFS.
+    pub(super) has_object_id: bool,
+    /// The number of items with other tags.
+    pub(super) unknown: u64,
 }
 
 /// Owner, mode and device number.
@@ -60,7 +64,8 @@ pub(super) fn parse(mut bytes: &[u8]) -> Result<Items<'_>> {
                     is_old: tag == items::OLD_XATTRS,
                 });
             }
-            _ => {}
+            items::OBJECT_ID => found.has_object_id = true,
+            _ => found.unknown += 1,
         }
         bytes = rest.get(len.next_multiple_of(8)..).unwrap_or_default();
     }

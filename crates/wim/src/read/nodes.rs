@@ -18,7 +18,8 @@ use sinterfs_model::{Error, FileType, Result};
 use super::blobs::BlobTable;
 use super::dentries::{self, Dentry, to_bytes};
 use super::digests::hex;
-use super::items;
+use super::items::{self, Items};
+use super::unshown::Unshown;
 use crate::layout::{attributes, reparse};
 
 /// No content.
@@ -71,19 +72,6 @@ pub(crate) struct NameEntry {
 pub(crate) struct NamedStream {
     pub(crate) name: Vec<u8>,
     pub(crate) blob: u32,
-}
-
-/// What an image has and `sinterfs_model::Image` does not show.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Unshown {
-    pub(crate) attributes: u64,
-    pub(crate) security: u64,
-    pub(crate) short_names: u64,
-    pub(crate) reparse_points: u64,
-    pub(crate) births: u64,
-    pub(crate) accesses: u64,
-    /// Streams with names that no attribute can have.
-    pub(crate) streams: u64,
 }
 
 /// All inodes; index 0 is the root.
@@ -341,7 +329,7 @@ impl MetadataWalk<'_> {
         let kind = kind_of(entry, items.unix.map(|unix| unix.mode));
         let (digest, streams, next) = self.streams(entry)?;
         let blob = self.blob(&digest)?;
-        self.count(entry, kind);
+        self.nodes.unshown.short_names += u64::from(entry.has_short_name);
         let group = (entry.link_group, blob, kind);
         let has_links = entry.link_group != 0 && kind != FileType::Directory;
         if let Some(&first) = self.groups.get(&group).filter(|_| has_links) {
@@ -350,6 +338,7 @@ impl MetadataWalk<'_> {
             }
             return Ok((first, next));
         }
+        self.count(entry, &items, kind);
         let mut node = WimNode::directory(parent);
         node.kind = kind;
         node.modified = entry.modified;
@@ -364,7 +353,11 @@ impl MetadataWalk<'_> {
         if kind == FileType::Directory {
             node.listing = entry.listing;
         }
-        node.streams = self.keep_streams(streams)?;
+        let (named, others): (Vec<_>, Vec<_>) = streams
+            .into_iter()
+            .partition(|stream| !stream.name.contains(&0) && stream.name.len() <= STREAM_NAME_MAX);
+        self.nodes.unshown.streams += others.len() as u64;
+        node.streams = self.keep_streams(named)?;
         if let Some(item) = items.xattrs {
             // checked here, so that reading them cannot fail
             items::xattrs(item)?;
@@ -384,7 +377,7 @@ impl MetadataWalk<'_> {
 
     /// Returns the digest of an entry's content or reparse point, its named streams, and the
     /// position of the next entry.
-    fn streams(&mut self, entry: &Dentry<'_>) -> Result<(Sha1Digest, Vec<NamedStream>, u64)> {
+    fn streams(&self, entry: &Dentry<'_>) -> Result<(Sha1Digest, Vec<NamedStream>, u64)> {
         let (mut digest, mut named, mut at) = (entry.digest, Vec::new(), entry.next);
         for _ in 0..entry.streams {
             let stream = dentries::stream(self.metadata, at)?;
@@ -395,11 +388,7 @@ impl MetadataWalk<'_> {
             } else {
                 let name = to_bytes(stream.name);
                 let blob = self.blob(&stream.digest)?;
-                if name.contains(&0) || name.len() > STREAM_NAME_MAX {
-                    self.nodes.unshown.streams += 1;
-                } else {
-                    named.push(NamedStream { name, blob });
-                }
+                named.push(NamedStream { name, blob });
             }
             at = stream.next;
         }
@@ -429,13 +418,14 @@ impl MetadataWalk<'_> {
         })
     }
 
-    /// Counts what is not shown of an entry.
-    fn count(&mut self, entry: &Dentry<'_>, kind: FileType) {
+    /// Counts what is not shown of an inode, once for all of its names.
+    fn count(&mut self, entry: &Dentry<'_>, items: &Items<'_>, kind: FileType) {
         let unshown = &mut self.nodes.unshown;
         let plain = attributes::DIRECTORY | attributes::NORMAL | attributes::REPARSE_POINT;
         unshown.attributes += u64::from(entry.attributes & !plain != 0);
         unshown.security += u64::from(entry.has_security);
-        unshown.short_names += u64::from(entry.has_short_name);
+        unshown.object_ids += u64::from(items.has_object_id);
+        unshown.items += items.unknown;
         let is_own = |time| u64::from(time != 0 && time != entry.modified);
         unshown.births += is_own(entry.created);
         unshown.accesses += is_own(entry.accessed);

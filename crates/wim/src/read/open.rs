@@ -82,6 +82,10 @@ pub struct WimLosses {
     pub accesses: u64,
     /// Reparse points that are no links.
     pub reparse_points: u64,
+    /// Object IDs of NTFS.
+    pub object_ids: u64,
+    /// Items of unknown kinds.
+    pub items: u64,
     /// Named streams whose content or names are too long for extended attributes.
     pub streams: u64,
     /// Entries whose names cannot be shown.
@@ -222,6 +226,8 @@ impl Wim {
             births: unshown.births,
             accesses: unshown.accesses,
             reparse_points: unshown.reparse_points,
+            object_ids: unshown.object_ids,
+            items: unshown.items,
             streams: unshown.streams + large.count() as u64,
             names: self.nodes.left_out_count,
         }
