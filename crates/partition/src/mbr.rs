@@ -76,8 +76,9 @@ impl FirstSector {
         let Some(entries) = entries(disk, 0)? else {
             return Ok(None);
         };
+        let is_hybrid = holds_disc(disk)?;
         let are_sound = entries.iter().all(|entry| {
-            let is_used = entry.is_used() && entry.start > 0;
+            let is_used = entry.is_used() && (entry.start > 0 || is_hybrid);
             let is_empty = entry.kind == 0 && entry.count == 0;
             matches!(entry.status, 0 | 0x80) && (is_used || is_empty)
         });
@@ -89,6 +90,17 @@ impl FirstSector {
     pub(crate) fn protects_gpt(&self) -> bool {
         self.0.iter().any(|entry| entry.kind == PROTECTIVE)
     }
+}
+
+/// Where the first descriptor of ISO 9660 has its identifier, and what that is.
+const DISC_AT: u64 = 0x8001;
+const DISC: &[u8] = b"CD001";
+
+/// Returns whether a disk is an image of a CD as well, which a partition may have from the first
+/// sector on.
+fn holds_disc(disk: &dyn ReadAt) -> Result<bool> {
+    let end = DISC_AT + DISC.len() as u64;
+    Ok(disk.len() >= end && disk.read(DISC_AT, DISC.len() as u64)?.starts_with(DISC))
 }
 
 /// Reads the entries of a sector; `None` without the signature.

@@ -86,7 +86,8 @@ impl PartitionTable {
         }
     }
 
-    /// Finds ranges that are beyond the end or overlap others.
+    /// Finds ranges that are beyond the end or overlap others. One from the first byte on, which
+    /// images of CDs have of all of them, has others inside.
     pub(crate) fn find_problems(&mut self, disk_len: u64) {
         let mut order: Vec<&mut Partition> = self.partitions.iter_mut().collect();
         order.sort_by_key(|part| (part.start, part.number));
@@ -99,6 +100,7 @@ impl PartitionTable {
             let later = starts.get(index + 1).filter(|(_, start)| *start < end);
             let other = earlier.map(|(number, _)| number);
             let other = other.or(later.map(|(number, _)| *number));
+            let other = other.filter(|_| part.start > 0);
             part.problem = match other {
                 _ if end > disk_len => Some(format!(
                     "ends at byte {end}, but the disk ends at byte {disk_len}"
@@ -106,7 +108,7 @@ impl PartitionTable {
                 Some(number) => Some(format!("overlaps partition {number}")),
                 None => None,
             };
-            if before.is_none_or(|(_, reach)| reach < end) {
+            if part.start > 0 && before.is_none_or(|(_, reach)| reach < end) {
                 before = Some((part.number, end));
             }
         }

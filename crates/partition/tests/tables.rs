@@ -185,6 +185,22 @@ fn unusable_ranges_are_named() {
 }
 
 #[test]
+fn the_first_partition_of_a_disc_is_all_of_it() {
+    let Some((mut bytes, _)) = disk(MBR) else {
+        return;
+    };
+    let sectors = u32::try_from(bytes.len() / 512).unwrap();
+    bytes[446 + 8..446 + 12].fill(0);
+    bytes[446 + 12..446 + 16].copy_from_slice(&sectors.to_le_bytes());
+    // what begins in front of its own table is something else
+    assert_eq!(read(&bytes).unwrap(), None);
+    bytes[0x8001..0x8006].copy_from_slice(b"CD001");
+    let table = read(&bytes).unwrap().unwrap();
+    assert_eq!(table.partition(1).unwrap().start, 0);
+    assert!(table.partitions.iter().all(|part| part.problem.is_none()));
+}
+
+#[test]
 fn other_files_have_no_table() {
     assert_eq!(read(b"").unwrap(), None);
     assert_eq!(read(&[0; 4096]).unwrap(), None);
