@@ -53,11 +53,19 @@ fn next(window: &Window, start: u64, ends: &[u64]) -> Result<Option<u64>> {
         for sector in near.into_iter().chain(far) {
             if sector > start
                 && kind_at(window, 0, sector + FIRST_DESCRIPTOR)? == Some(DescriptorKind::Primary)
-                && Volumes::read(window, sector).is_ok()
+                && Volumes::read(window, sector).is_ok_and(|volumes| is_session(&volumes, sector))
             {
                 return Ok(Some(sector));
             }
         }
     }
     Ok(None)
+}
+
+/// Returns whether an image counts sectors from the start of the disc: what counts from its own
+/// start is an image in a partition behind the first one.
+fn is_session(volumes: &Volumes, start: u64) -> bool {
+    let primary = &volumes.primary;
+    let root = u64::from(primary.root().block) * u64::from(primary.block_size) / SECTOR;
+    root >= start
 }
