@@ -5,6 +5,7 @@
 //! **Invariant:** the image depends on these and on the options alone. Format:
 //! `docs/formats/iso9660.md`.
 
+mod appended;
 mod attributes;
 mod boot;
 mod compression;
@@ -12,6 +13,7 @@ mod contents;
 mod continuations;
 mod descriptors;
 mod directories;
+mod level;
 mod losses;
 mod names;
 mod options;
@@ -19,7 +21,9 @@ mod rock_ridge;
 mod unit_encoder;
 mod writer;
 
-pub use boot::BootImage;
+pub use appended::AppendedPartition;
+pub use boot::{BootContent, BootImage};
 pub use compression::ZisofsCompression;
+pub use level::InterchangeLevel;
 pub use options::WriteOptions;
 pub use writer::IsoWriter;

@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use sinterfs_block::{FileSource, Sink};
 use sinterfs_iso9660::read::{Iso9660, OpenOptions};
-use sinterfs_iso9660::write::{IsoWriter, WriteOptions};
+use sinterfs_iso9660::write::{InterchangeLevel, IsoWriter, WriteOptions};
 use sinterfs_model::{
     BlockId, Category, Content, ContentMap, Image, ImageWriter, MapExtent, Meta, NodeId, Preceded,
-    Segment, TreeBuilder, UnitInfo,
+    Result, Segment, TreeBuilder, UnitInfo,
 };
 use sinterfs_testkit::skip;
 use sinterfs_workers::WorkerPermits;
@@ -53,10 +53,11 @@ impl Sink for SparseFile {
     }
 }
 
-fn write_image(path: &Path) {
+fn write_image(path: &Path, level: InterchangeLevel) -> Result<()> {
     let file = File::create(path).unwrap();
     let options = WriteOptions {
         block_size: BLOCK,
+        level,
         ..WriteOptions::default()
     };
     let out = Box::new(SparseFile { file, at: 0 });
@@ -106,7 +107,7 @@ fn write_image(path: &Path) {
         .iter()
         .find(|link| tree.bytes(link.name) == b"large");
     map.assign(large.unwrap().node, list);
-    writer.finish(&tree, &map).unwrap();
+    writer.finish(&tree, &map).map(drop)
 }
 
 /// Returns where bytes other than zero are, and the number of all bytes.
@@ -131,7 +132,7 @@ fn marks(mut reader: impl Read) -> (Vec<u64>, u64) {
 fn a_file_of_several_sections_is_one_file() {
     let work = tempfile::tempdir().unwrap();
     let path = work.path().join("image");
-    write_image(&path);
+    write_image(&path, InterchangeLevel::Three).unwrap();
     let source = Arc::new(FileSource::open(&path).unwrap());
     let image = Iso9660::open(source, &OpenOptions::default()).unwrap();
     let root = image.info().root;
@@ -156,4 +157,13 @@ fn a_file_of_several_sections_is_one_file() {
         }
         Err(_) => skip("no bsdtar (libarchive-tools)"),
     }
+}
+
+#[test]
+fn level_2_has_no_files_of_several_sections() {
+    let work = tempfile::tempdir().unwrap();
+    let made = write_image(&work.path().join("image"), InterchangeLevel::Two);
+    let error = made.unwrap_err();
+    assert!(error.what().contains("level 3"), "{error}");
+    assert_eq!(error.concerned_path(), Some(Path::new("large")));
 }

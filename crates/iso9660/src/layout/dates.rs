@@ -39,6 +39,21 @@ impl LongDate {
     /// The date that means none.
     pub const NONE: Self = Self(*b"0000000000000000\0");
 
+    /// Returns whether digits are those of a date in UTC.
+    pub fn is_date(digits: &[u8; 16]) -> bool {
+        let mut bytes = Self::NONE.0;
+        bytes
+            .get_mut(..digits.len())
+            .unwrap_or_default()
+            .copy_from_slice(digits);
+        let is_time = |at: usize, most: &[u8; 2]| digits.get(at..at + 2) <= Some(most);
+        digits.iter().all(u8::is_ascii_digit)
+            && [(8, b"23"), (10, b"59"), (12, b"60")]
+                .iter()
+                .all(|(at, most)| is_time(*at, most))
+            && Self(bytes).hundredths().is_some()
+    }
+
     /// Returns the time in hundredths of seconds since 1970.
     pub fn hundredths(self) -> Option<i64> {
         let (digits, zone) = self.0.split_at(16);
@@ -133,6 +148,14 @@ mod tests {
         assert_eq!(ShortDate([0; 7]).hundredths(), None);
         assert_eq!(LongDate::NONE.hundredths(), None);
         assert_eq!(LongDate([b'x'; 17]).hundredths(), None);
+        assert!(LongDate::is_date(b"2023111422132055"));
+        for wrong in [
+            b"2023131422132055",
+            b"2023111424132055",
+            b"20231114 2132055",
+        ] {
+            assert!(!LongDate::is_date(wrong));
+        }
         // two hours east of Greenwich
         let east = ShortDate([70, 1, 1, 2, 0, 0, 8]);
         assert_eq!(east.hundredths(), Some(0));

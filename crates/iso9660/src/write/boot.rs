@@ -5,7 +5,18 @@
 use sinterfs_block::checksum::{crc32, sha256};
 use sinterfs_model::{Error, Result};
 
+use super::appended::{self, AppendedPlace};
+use super::directories::number;
 use crate::layout::{SECTOR, SECTOR_LEN, le32};
+
+/// The bytes of a boot image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BootContent {
+    /// These, which are stored in front of the content.
+    Stored(Vec<u8>),
+    /// Those of the appended partition with this number.
+    Appended(u8),
+}
 
 /// A boot image, which nothing emulates a disk for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +24,7 @@ pub struct BootImage {
     /// Whether it is for UEFI; else for a BIOS.
     pub efi: bool,
     /// The bytes.
-    pub bytes: Vec<u8>,
+    pub content: BootContent,
     /// Sectors of 512 bytes that are loaded; all if it is `None`.
     pub load: Option<u16>,
     /// Whether the image has a table at byte 8 that says where it is.
@@ -21,14 +32,30 @@ pub struct BootImage {
 }
 
 impl BootImage {
-    /// Returns the number of sectors of 2048 bytes.
+    /// Returns the number of the partition that the image is.
+    pub(super) fn appended(&self) -> Option<u8> {
+        match self.content {
+            BootContent::Stored(_) => None,
+            BootContent::Appended(number) => Some(number),
+        }
+    }
+
+    /// Returns the bytes that are stored in front of the content.
+    fn stored(&self) -> &[u8] {
+        match &self.content {
+            BootContent::Stored(bytes) => bytes,
+            BootContent::Appended(_) => &[],
+        }
+    }
+
+    /// Returns the number of sectors of 2048 bytes in front of the content.
     pub(super) fn sectors(&self) -> u64 {
-        (self.bytes.len() as u64).div_ceil(SECTOR)
+        (self.stored().len() as u64).div_ceil(SECTOR)
     }
 
     /// Returns the bytes of an image that starts at a sector, with the table that names it.
     pub(super) fn placed(&self, sector: u32) -> Result<Vec<u8>> {
-        let mut bytes = self.bytes.clone();
+        let mut bytes = self.stored().to_vec();
         if self.info_table {
             let sums = bytes.get(64..).unwrap_or_default().chunks(4);
             let sum = sums.fold(0u32, |sum, word| {
@@ -51,8 +78,9 @@ impl BootImage {
         Ok(bytes)
     }
 
-    fn load_sectors(&self) -> u16 {
-        let all = u16::try_from(self.bytes.len().div_ceil(512)).unwrap_or(u16::MAX);
+    /// Returns the sectors of 512 bytes that are loaded of an image that has a number of bytes.
+    fn load_sectors(&self, len: u64) -> u16 {
+        let all = u16::try_from(len.div_ceil(512)).unwrap_or(u16::MAX);
         self.load.unwrap_or(all)
     }
 
@@ -61,8 +89,13 @@ impl BootImage {
     }
 }
 
-/// Makes the catalog of images that start at sectors.
-pub(super) fn catalog(images: &[BootImage], sectors: &[u32]) -> Vec<u8> {
+/// Makes the catalog of images that start at sectors; those that are appended partitions are at the
+/// places of these, once they are known.
+pub(super) fn catalog(
+    images: &[BootImage],
+    sectors: &[u32],
+    appended: &[AppendedPlace],
+) -> Result<Vec<u8>> {
     let mut rows: Vec<[u8; 32]> = Vec::new();
     let mut validation = [0; 32];
     let first = images.first().map_or(0, BootImage::platform);
@@ -79,11 +112,11 @@ pub(super) fn catalog(images: &[BootImage], sectors: &[u32]) -> Vec<u8> {
         .to_le_bytes();
     [validation[28], validation[29]] = sum;
     rows.push(validation);
-    for (number, (image, sector)) in images.iter().zip(sectors).enumerate() {
-        if number > 0 {
+    for (index, (image, sector)) in images.iter().zip(sectors).enumerate() {
+        if index > 0 {
             // the header of a section of one entry
             let mut header = [0; 32];
-            header[0] = if number + 1 == images.len() {
+            header[0] = if index + 1 == images.len() {
                 0x91
             } else {
                 0x90
@@ -94,13 +127,19 @@ pub(super) fn catalog(images: &[BootImage], sectors: &[u32]) -> Vec<u8> {
         }
         let mut row = [0; 32];
         row[0] = 0x88;
-        [row[6], row[7]] = image.load_sectors().to_le_bytes();
+        let mut places = appended.iter();
+        let place = places.find(|place| Some(place.number) == image.appended());
+        let (sector, len) = match place {
+            Some(place) => (number(place.sector)?, place.sectors * SECTOR),
+            None => (*sector, image.stored().len() as u64),
+        };
+        [row[6], row[7]] = image.load_sectors(len).to_le_bytes();
         [row[8], row[9], row[10], row[11]] = sector.to_le_bytes();
         rows.push(row);
     }
     let mut bytes = rows.concat();
     bytes.resize(SECTOR_LEN, 0);
-    bytes
+    Ok(bytes)
 }
 
 /// Bytes of the boot code in the first sector of a disk.
@@ -113,14 +152,64 @@ const GPT_ENTRIES: usize = 128 * 128;
 pub(super) const GPT_TAIL: u64 = 33;
 
 /// What a partition table describes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct DiskPlace {
-    /// Bytes of the image, with the second GPT.
+    /// Bytes of all, with the second GPT.
     pub(super) len: u64,
+    /// Bytes of the image.
+    pub(super) image: u64,
+    /// Whether a BIOS boots from the image, and there is a GPT if UEFI does.
+    pub(super) boots: bool,
     /// The first sectors, of 2048 bytes, of the image for a BIOS.
     pub(super) bios: Option<u64>,
     /// The same of the image for UEFI, and its sectors.
     pub(super) efi: Option<(u64, u64)>,
+    /// The partitions behind the image.
+    pub(super) appended: Vec<AppendedPlace>,
+}
+
+impl DiskPlace {
+    /// Returns the entries of the MBR: appended partitions have their numbers, the others take
+    /// those that are left, the image first.
+    fn entries(&self) -> Vec<u8> {
+        let mut entries = vec![Vec::new(); usize::from(appended::ENTRIES)];
+        for place in &self.appended {
+            if let Some(entry) = entries.get_mut(usize::from(place.number) - 1) {
+                *entry = mbr_entry(0, place.kind, place.sector * 4, place.sectors * 4);
+            }
+        }
+        // firmware wants an active partition
+        let (active, kind) = if self.boots { (0x80, 0x17) } else { (0, 0x83) };
+        let image = mbr_entry(active, kind, 0, self.image / 512);
+        let mut others = vec![image];
+        if let Some((first, count)) = self.efi.filter(|_| self.boots && !self.is_appended()) {
+            others.push(mbr_entry(0, 0xef, first * 4, count * 4));
+        }
+        let mut others = others.into_iter();
+        for entry in &mut entries {
+            if entry.is_empty() {
+                *entry = others.next().unwrap_or_else(|| vec![0; 16]);
+            }
+        }
+        entries.concat()
+    }
+
+    /// Returns whether the image for UEFI is a partition behind the image.
+    fn is_appended(&self) -> bool {
+        let mut places = self.appended.iter();
+        self.efi
+            .is_some_and(|(first, _)| places.any(|place| place.sector == first))
+    }
+
+    /// Returns the partitions of the GPT: whether they are for UEFI, their first sectors of 2048
+    /// bytes and their lengths.
+    fn partitions(&self) -> Vec<(bool, u64, u64)> {
+        let efi = self.efi.map(|(first, count)| (true, first, count));
+        let others = self.appended.iter();
+        let others = others.filter(|place| efi.is_none_or(|(_, first, _)| first != place.sector));
+        let others = others.map(|place| (place.kind == 0xef, place.sector, place.sectors));
+        efi.into_iter().chain(others).collect()
+    }
 }
 
 /// Makes the system area of a disk: boot code, an MBR and, with an image for UEFI, a GPT; returns
@@ -132,28 +221,20 @@ pub(super) fn system_area(
     identity: &[u8; 32],
 ) -> (Vec<u8>, Vec<u8>) {
     let mut area = vec![0; 16 * SECTOR_LEN];
-    put(
-        &mut area,
-        0,
-        code.get(..code.len().min(CODE)).unwrap_or_default(),
-    );
-    if let Some(bios) = disk.bios.filter(|_| code.len() > 432) {
+    let taken = if disk.boots { CODE } else { area.len() };
+    let code = code.get(..code.len().min(taken)).unwrap_or_default();
+    put(&mut area, 0, code);
+    if let Some(bios) = disk.bios.filter(|_| disk.boots && code.len() > 432) {
         // where isolinux looks for its image
         put(&mut area, 432, &(bios * 4).to_le_bytes());
     }
-    let sectors = disk.len / 512;
-    // one partition is the image, as firmware wants an active one
-    put(&mut area, 446, &mbr_entry(0x80, 0x17, 0, sectors));
-    if let Some((first, count)) = disk.efi {
-        put(&mut area, 462, &mbr_entry(0, 0xef, first * 4, count * 4));
-    }
+    put(&mut area, 446, &disk.entries());
     put(&mut area, 510, b"\x55\xaa");
-    let Some((first, count)) = disk.efi else {
+    if !disk.boots || disk.efi.is_none() {
         return (area, Vec::new());
-    };
-    let own = guid(1, identity);
-    let entries = gpt_entries(first * 4, (first + count) * 4 - 1, own);
-    let (last, disk) = (sectors - 1, guid(0, identity));
+    }
+    let entries = gpt_entries(&disk.partitions(), identity);
+    let (last, disk) = (disk.len / 512 - 1, guid(0, identity));
     let header = |places| gpt_header(places, last, disk, &entries);
     put(&mut area, 512, &header([1, last, 2]));
     put(&mut area, 1024, &entries);
@@ -175,20 +256,26 @@ fn mbr_entry(active: u8, kind: u8, first: u64, count: u64) -> Vec<u8> {
     [&head[..], &number(first), &number(count)].concat()
 }
 
-fn gpt_entries(first: u64, last: u64, own: [u8; 16]) -> Vec<u8> {
-    // an EFI system partition
-    let kind = [
-        0x28, 0x73, 0x2a, 0xc1, 0x1f, 0xf8, 0xd2, 0x11, 0xba, 0x4b, 0, 0xa0, 0xc9, 0x3e, 0xc9, 0x3b,
-    ];
-    let mut bytes = [
-        &kind[..],
-        &own,
-        &first.to_le_bytes(),
-        &last.to_le_bytes(),
-        &[0; 8],
-    ]
-    .concat();
-    bytes.extend("EFI".encode_utf16().flat_map(u16::to_le_bytes));
+/// The types of an EFI system partition and of one of basic data.
+const EFI: [u8; 16] = [
+    0x28, 0x73, 0x2a, 0xc1, 0x1f, 0xf8, 0xd2, 0x11, 0xba, 0x4b, 0, 0xa0, 0xc9, 0x3e, 0xc9, 0x3b,
+];
+const DATA: [u8; 16] = [
+    0xa2, 0xa0, 0xd0, 0xeb, 0xe5, 0xb9, 0x33, 0x44, 0x87, 0xc0, 0x68, 0xb6, 0xb7, 0x26, 0x99, 0xc7,
+];
+
+fn gpt_entries(partitions: &[(bool, u64, u64)], identity: &[u8; 32]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (&(is_efi, first, count), number) in partitions.iter().zip(1..) {
+        let (kind, name) = if is_efi { (EFI, "EFI") } else { (DATA, "Data") };
+        let mut entry = [kind, guid(number, identity)].concat();
+        entry.extend((first * 4).to_le_bytes());
+        entry.extend(((first + count) * 4 - 1).to_le_bytes());
+        entry.extend([0; 8]);
+        entry.extend(name.encode_utf16().flat_map(u16::to_le_bytes));
+        entry.resize(128, 0);
+        bytes.extend(entry);
+    }
     bytes.resize(GPT_ENTRIES, 0);
     bytes
 }

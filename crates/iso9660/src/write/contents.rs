@@ -50,17 +50,25 @@ pub(super) struct ContentWriter {
     pub(super) at: u64,
     /// How files are compressed: the version and the block size as a power of two.
     pub(super) zisofs: Option<(ZisofsVersion, u8)>,
+    /// Whether contents that are compressed already are recognised as such.
+    marks: bool,
     open: Option<ContentInProgress>,
     places: Vec<ContentPlace>,
 }
 
 impl ContentWriter {
     /// Starts at a position, which is that of a sector.
-    pub(super) fn new(out: Box<dyn Sink>, at: u64, zisofs: Option<(ZisofsVersion, u8)>) -> Self {
+    pub(super) fn new(
+        out: Box<dyn Sink>,
+        at: u64,
+        zisofs: Option<(ZisofsVersion, u8)>,
+        marks: bool,
+    ) -> Self {
         Self {
             out,
             at,
             zisofs,
+            marks,
             open: None,
             places: Vec::new(),
         }
@@ -70,17 +78,18 @@ impl ContentWriter {
     pub(super) fn put(&mut self, block: Block) -> Result<()> {
         if block.preceded() == Preceded::ByNothing {
             self.close()?;
+            let header = self.header_of(&block)?;
             self.open = Some(ContentInProgress {
                 place: ContentPlace {
                     first: block.sequence,
                     sector: self.at / SECTOR,
                     stored: 0,
                     len: 0,
-                    zisofs: None,
+                    zisofs: header,
                 },
                 kept: Vec::new(),
                 kept_bytes: 0,
-                streams: self.zisofs.is_none(),
+                streams: self.zisofs.is_none() || header.is_some(),
             });
         }
         let Some(open) = &mut self.open else {
@@ -103,6 +112,17 @@ impl ContentWriter {
                 .try_for_each(|(bytes, len)| self.plain(bytes, *len));
         }
         self.plain(&block.bytes, block.decoded_len)
+    }
+
+    /// Returns the header of a content that mkzftree compressed, by its first block.
+    fn header_of(&self, block: &Block) -> Result<Option<ZisofsHeader>> {
+        if !self.marks {
+            return Ok(None);
+        }
+        Ok(match EncodedUnit::of(&block.bytes)? {
+            EncodedUnit::Raw(raw) => ZisofsHeader::decode(raw),
+            other => ZisofsHeader::decode(&other.plain(block.decoded_len)?),
+        })
     }
 
     /// Ends the last content.

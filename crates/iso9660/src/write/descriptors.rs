@@ -20,6 +20,15 @@ pub(super) struct TreePlace {
     pub(super) tables: [u32; 2],
 }
 
+/// Which tree a descriptor is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TreeKind {
+    Primary,
+    Joliet,
+    /// The primary one once more, as of ISO 9660:1999.
+    Enhanced,
+}
+
 /// A sector in progress.
 struct Sector(Vec<u8>);
 
@@ -57,8 +66,11 @@ impl Sector {
 }
 
 /// Makes a descriptor of a tree.
-pub(super) fn volume(options: &WriteOptions, place: &TreePlace, joliet: bool) -> Vec<u8> {
-    let mut sector = Sector::new(if joliet { 2 } else { 1 });
+pub(super) fn volume(options: &WriteOptions, place: &TreePlace, kind: TreeKind) -> Vec<u8> {
+    let joliet = kind == TreeKind::Joliet;
+    let version = if kind == TreeKind::Enhanced { 2 } else { 1 };
+    let mut sector = Sector::new(if kind == TreeKind::Primary { 1 } else { 2 });
+    sector.put(6, &[version]);
     let [system, set, publisher, preparer, application] = &options.identifiers;
     sector.text(8, 32, system, joliet);
     sector.text(40, 32, &options.volume, joliet);
@@ -98,12 +110,16 @@ pub(super) fn volume(options: &WriteOptions, place: &TreePlace, joliet: bool) ->
     for at in [702, 739, 776] {
         sector.text(at, 37, b"", joliet);
     }
-    let made = made.map_or(LongDate::NONE, LongDate::from_seconds);
-    sector.put(813, &made.0);
-    sector.put(830, &made.0);
+    let mut made = made.map_or(LongDate::NONE, LongDate::from_seconds).0;
+    if let (Some(digits), [place @ .., zone]) = (&options.date, &mut made) {
+        place.copy_from_slice(digits);
+        *zone = 0;
+    }
+    sector.put(813, &made);
+    sector.put(830, &made);
     sector.put(847, &LongDate::NONE.0);
     sector.put(864, &LongDate::NONE.0);
-    sector.put(881, &[1]);
+    sector.put(881, &[version]);
     sector.0
 }
 

@@ -9,6 +9,7 @@ use sinterfs_model::{Content, ContentMap, Error, MapExtent, Node, NodeId, Result
 
 use super::contents::{ContentPlace, ContentWriter};
 use super::continuations::Continuations;
+use super::level::InterchangeLevel;
 use super::names::{IdentifierMaker, Identifiers};
 use super::rock_ridge;
 use crate::layout::{DirectoryRecord, RecordFlags, SECTION_MAX, SECTOR, SECTOR_LEN, both32};
@@ -22,6 +23,7 @@ pub(super) struct Placed<'a> {
     pub(super) map: &'a ContentMap,
     pub(super) contents: &'a ContentWriter,
     pub(super) keeps_xattrs: bool,
+    pub(super) level: InterchangeLevel,
 }
 
 impl Placed<'_> {
@@ -128,7 +130,7 @@ impl Directories {
             let node = tree.node(link.node);
             let is_directory = matches!(node.content, Content::Directory { .. });
             let is_file = matches!(node.content, Content::File { .. });
-            if self.kind != Identifiers::Plain && !is_directory && !is_file {
+            if !self.kind.is_primary() && !is_directory && !is_file {
                 continue;
             }
             let name = tree.bytes(link.name);
@@ -170,7 +172,13 @@ impl Directories {
                 placed,
                 continuations,
             )?;
-            for (flags, section) in sections(place)? {
+            let sections = sections(place)?;
+            if sections.len() > 1 && !placed.level.has_sections() {
+                let what = "a file of 4 GiB or more, which needs level 3 of ISO 9660";
+                let path = String::from_utf8_lossy(&tree.path(node)).into_owned();
+                return Err(Error::limit(what).path(path));
+            }
+            for (flags, section) in sections {
                 let record = record(&identifier, tree.node(node), flags, section, &area);
                 records.push((record, None));
             }
@@ -194,7 +202,7 @@ impl Directories {
         let flags = RecordFlags(RecordFlags::DIRECTORY);
         let fields = placed.tree.node(node);
         let mut area = Vec::new();
-        if self.kind == Identifiers::Plain {
+        if self.kind.is_primary() {
             let links = directory_links(placed.tree, node);
             let mut entries = rock_ridge::attributes(fields, links, serial(node));
             if is_root {
@@ -219,7 +227,7 @@ impl Directories {
         placed: &Placed<'_>,
         continuations: &mut Continuations,
     ) -> Result<Vec<u8>> {
-        if self.kind != Identifiers::Plain {
+        if !self.kind.is_primary() {
             return Ok(Vec::new());
         }
         let tree = placed.tree;
@@ -315,7 +323,8 @@ fn room(identifier: usize) -> usize {
 fn sorting_key(identifier: &[u8], kind: Identifiers, is_directory: bool) -> &[u8] {
     let version = match (is_directory, kind) {
         (true, _) => 0,
-        (false, Identifiers::Plain) => 2,
+        (false, Identifiers::Enhanced) => 0,
+        (false, Identifiers::Short | Identifiers::Plain) => 2,
         (false, Identifiers::Joliet { .. }) => 4,
     };
     let len = identifier.len().saturating_sub(version);

@@ -5,10 +5,18 @@
 //! **Invariant:** an identifier depends on the names of its directory and their order alone.
 //! ECMA-119, section 7.5; Joliet, "Character set".
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+
+use super::level::InterchangeLevel;
+
+/// The most bytes of a name and of its extension at level 1.
+const SHORT_MAX: [usize; 2] = [8, 3];
 
 /// The most bytes of a name and its extension together.
 const PLAIN_MAX: usize = 30;
+
+/// The most bytes of a name of ISO 9660:1999 that leave room for where Rock Ridge continues.
+const ENHANCED_MAX: usize = 193;
 
 /// The most characters of a Joliet name.
 const JOLIET_MAX: usize = 64;
@@ -19,8 +27,12 @@ const JOLIET_LONG_MAX: usize = 103;
 /// Which identifiers are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Identifiers {
-    /// Capital letters, digits and underscores; up to 31 characters.
+    /// Capital letters, digits and underscores; 8 characters and 3 of an extension.
+    Short,
+    /// The same; up to 31 characters.
     Plain,
+    /// The names as they are; up to 193 bytes.
+    Enhanced,
     /// UCS-2, big-endian.
     Joliet {
         /// Whether names may be longer than Joliet says.
@@ -29,13 +41,64 @@ pub(super) enum Identifiers {
 }
 
 impl Identifiers {
-    /// Returns the most characters of an identifier without version and dot of its own.
-    fn most(self) -> usize {
-        match self {
+    /// Returns those of the primary tree.
+    pub(super) fn of(level: InterchangeLevel) -> Self {
+        match level {
+            InterchangeLevel::One => Self::Short,
+            InterchangeLevel::Two | InterchangeLevel::Three => Self::Plain,
+            InterchangeLevel::Four => Self::Enhanced,
+        }
+    }
+
+    /// Returns whether these are identifiers of the primary tree, not of Joliet.
+    pub(super) fn is_primary(self) -> bool {
+        !matches!(self, Self::Joliet { .. })
+    }
+
+    /// Returns whether identifiers of files have a version, and a dot in any case.
+    fn is_plain(self) -> bool {
+        matches!(self, Self::Short | Self::Plain)
+    }
+
+    /// Returns the most characters of a name with an extension of a length.
+    fn room(self, extension: usize) -> usize {
+        let dot = usize::from(!self.is_plain() && extension > 0);
+        let most = match self {
+            Self::Short => return SHORT_MAX[0],
             Self::Plain => PLAIN_MAX,
+            Self::Enhanced => ENHANCED_MAX,
             Self::Joliet { is_long: false } => JOLIET_MAX,
             Self::Joliet { is_long: true } => JOLIET_LONG_MAX,
+        };
+        most.saturating_sub(extension + dot)
+    }
+
+    fn parts(self, name: &[u8], is_directory: bool) -> (Vec<u16>, Vec<u16>) {
+        match self {
+            Self::Short => {
+                let (stem, mut extension) = plain_parts(name, is_directory, usize::MAX);
+                extension.truncate(SHORT_MAX[1]);
+                (stem, extension)
+            }
+            Self::Plain => plain_parts(name, is_directory, 8),
+            Self::Enhanced => enhanced_parts(name, is_directory),
+            Self::Joliet { .. } => joliet_parts(name, is_directory),
         }
+    }
+
+    /// Returns how much of a name is taken: half of a character means nothing.
+    fn cut(self, stem: &[u16], room: usize) -> &[u16] {
+        let end = room.min(stem.len());
+        let later = match self {
+            Self::Short | Self::Plain => 0..0,
+            Self::Enhanced => 0x80..0xc0,
+            Self::Joliet { .. } => 0xdc00..0xe000,
+        };
+        let is_cut = |end: usize| stem.get(end).is_some_and(|unit| later.contains(unit));
+        // what is no UTF-8 is cut anywhere
+        let mut ends = (end.saturating_sub(3)..=end).rev();
+        let end = ends.find(|end| !is_cut(*end)).unwrap_or(end);
+        stem.get(..end).unwrap_or_default()
     }
 }
 
@@ -44,6 +107,9 @@ impl Identifiers {
 pub(super) struct IdentifierMaker {
     kind: Identifiers,
     taken: HashSet<Vec<u16>>,
+    /// The numbers below which all are taken, by what is numbered: its name as far as it is taken,
+    /// and its extension.
+    numbers: HashMap<(Vec<u16>, Vec<u16>), u64>,
 }
 
 impl IdentifierMaker {
@@ -51,52 +117,65 @@ impl IdentifierMaker {
         Self {
             kind,
             taken: HashSet::new(),
+            numbers: HashMap::new(),
         }
     }
 
     /// Makes the identifier of a name.
     pub(super) fn identifier(&mut self, name: &[u8], is_directory: bool) -> Vec<u8> {
-        let (stem, extension) = match self.kind {
-            Identifiers::Plain => plain_parts(name, is_directory),
-            Identifiers::Joliet { .. } => joliet_parts(name, is_directory),
-        };
-        let most = self.kind.most();
-        let mut number = 0u64;
+        let (stem, extension) = self.kind.parts(name, is_directory);
+        let room = self.kind.room(extension.len());
+        let mut unique = self.kind.cut(&stem, room).to_vec();
+        self.end(&mut unique, &extension, is_directory);
+        if !self.taken.insert(unique.clone()) {
+            unique = self.numbered(&stem, &extension, is_directory);
+        }
+        self.encode(&unique, is_directory)
+    }
+
+    /// Returns a name with the first number that makes it unique.
+    fn numbered(&mut self, stem: &[u16], extension: &[u16], is_directory: bool) -> Vec<u16> {
+        let kind = self.kind;
+        let room = kind.room(extension.len());
+        let (mut first, mut digits) = (1_u64, 1_usize);
         loop {
-            let suffix: Vec<u16> = match number {
-                0 => Vec::new(),
-                number => number.to_string().encode_utf16().collect(),
-            };
-            let dot = usize::from(self.kind != Identifiers::Plain && !extension.is_empty());
-            let room = most.saturating_sub(extension.len() + dot + suffix.len());
-            let mut unique = stem
-                .get(..room.min(stem.len()))
-                .unwrap_or_default()
-                .to_vec();
-            // half of a pair means nothing
-            unique.pop_if(|unit| (0xd800..0xdc00).contains(unit));
-            unique.extend(&suffix);
-            let has_dot =
-                !extension.is_empty() || (self.kind == Identifiers::Plain && !is_directory);
-            if has_dot {
-                unique.push(u16::from(b'.'));
+            let start = kind.cut(stem, room.saturating_sub(digits)).to_vec();
+            let end = first.saturating_mul(10);
+            let key = (start.clone(), extension.to_vec());
+            let mut number = self.numbers.get(&key).copied().unwrap_or(first).max(first);
+            while number < end {
+                let mut unique = start.clone();
+                unique.extend(number.to_string().encode_utf16());
+                self.end(&mut unique, extension, is_directory);
+                number += 1;
+                if self.taken.insert(unique.clone()) {
+                    self.numbers.insert(key, number);
+                    return unique;
+                }
             }
-            unique.extend(&extension);
-            if self.taken.insert(unique.clone()) {
-                return self.encode(&unique, is_directory);
-            }
-            number += 1;
+            self.numbers.insert(key, number);
+            (first, digits) = (end, digits + 1);
         }
     }
 
+    /// Adds dot and extension.
+    fn end(&self, unique: &mut Vec<u16>, extension: &[u16], is_directory: bool) {
+        if !extension.is_empty() || (self.kind.is_plain() && !is_directory) {
+            unique.push(u16::from(b'.'));
+        }
+        unique.extend(extension);
+    }
+
     fn encode(&self, units: &[u16], is_directory: bool) -> Vec<u8> {
-        let version = if is_directory { "" } else { ";1" };
+        let has_version = !is_directory && self.kind != Identifiers::Enhanced;
+        let version = if has_version { ";1" } else { "" };
         let units = units.iter().copied().chain(version.encode_utf16());
-        match self.kind {
-            Identifiers::Plain => units
+        if self.kind.is_primary() {
+            units
                 .map(|unit| u8::try_from(unit).unwrap_or(b'_'))
-                .collect(),
-            Identifiers::Joliet { .. } => units.flat_map(u16::to_be_bytes).collect(),
+                .collect()
+        } else {
+            units.flat_map(u16::to_be_bytes).collect()
         }
     }
 }
@@ -112,14 +191,14 @@ fn split(name: &[u8], is_directory: bool) -> (&[u8], &[u8]) {
     }
 }
 
-fn plain_parts(name: &[u8], is_directory: bool) -> (Vec<u16>, Vec<u16>) {
+fn plain_parts(name: &[u8], is_directory: bool, longest: usize) -> (Vec<u16>, Vec<u16>) {
     let allowed = |byte: &u8| match byte.to_ascii_uppercase() {
         byte @ (b'A'..=b'Z' | b'0'..=b'9' | b'_') => u16::from(byte),
         _ => u16::from(b'_'),
     };
     let (stem, extension) = split(name, is_directory);
     // what is long is no extension
-    let (stem, extension) = if extension.len() > 8 {
+    let (stem, extension) = if extension.len() > longest {
         (name, &b""[..])
     } else {
         (stem, extension)
@@ -128,6 +207,18 @@ fn plain_parts(name: &[u8], is_directory: bool) -> (Vec<u16>, Vec<u16>) {
         stem.iter().map(allowed).collect(),
         extension.iter().map(allowed).collect(),
     )
+}
+
+fn enhanced_parts(name: &[u8], is_directory: bool) -> (Vec<u16>, Vec<u16>) {
+    let units = |bytes: &[u8]| -> Vec<u16> {
+        let allowed = |byte: &u8| if *byte < b' ' { b'_' } else { *byte };
+        bytes.iter().map(|byte| u16::from(allowed(byte))).collect()
+    };
+    let (stem, extension) = split(name, is_directory);
+    if extension.len() > 16 {
+        return (units(name), Vec::new());
+    }
+    (units(stem), units(extension))
 }
 
 fn joliet_parts(name: &[u8], is_directory: bool) -> (Vec<u16>, Vec<u16>) {
@@ -187,6 +278,68 @@ mod tests {
         for _ in 0..1000 {
             assert!(maker.identifier(&[b'x'; 40], false).len() <= PLAIN_MAX + 3);
         }
+    }
+
+    #[test]
+    fn levels_have_names_of_their_own() {
+        let made = |kind, names: &[&str]| {
+            let mut maker = IdentifierMaker::new(kind);
+            let made = names
+                .iter()
+                .map(|name| maker.identifier(name.as_bytes(), false));
+            made.map(|bytes| String::from_utf8(bytes).unwrap())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            made(
+                Identifiers::Short,
+                &[
+                    "index.html",
+                    "index.htmx",
+                    "indexindex.html",
+                    "noextension",
+                    ".a",
+                    "x.tar.gz"
+                ]
+            ),
+            [
+                "INDEX.HTM;1",
+                "INDEX1.HTM;1",
+                "INDEXIND.HTM;1",
+                "NOEXTENS.;1",
+                "_A.;1",
+                "X_TAR.GZ;1"
+            ]
+        );
+        let long = ["ü".repeat(100), "ü".repeat(101)];
+        let long = long.each_ref().map(String::as_str);
+        assert_eq!(
+            made(
+                Identifiers::Enhanced,
+                &["Grün;1.txt", "a b", "a\tb", long[0], long[1]]
+            ),
+            [
+                "Grün;1.txt",
+                "a b",
+                "a_b",
+                &"ü".repeat(96),
+                &format!("{}1", "ü".repeat(96))
+            ]
+        );
+        let mut maker = IdentifierMaker::new(Identifiers::Enhanced);
+        assert_eq!(maker.identifier(&[0x80; 255], false), [0x80; 193]);
+    }
+
+    #[test]
+    fn many_names_that_begin_alike_are_numbered_at_once() {
+        let mut maker = IdentifierMaker::new(Identifiers::Short);
+        let mut found = HashSet::new();
+        for number in 0..120_000 {
+            let name = format!("a very long name {number}.txt");
+            let made = maker.identifier(name.as_bytes(), false);
+            assert!(made.len() <= 14 && found.insert(made));
+        }
+        assert!(found.contains(&b"A_V99999.TXT;1"[..]));
     }
 
     #[test]

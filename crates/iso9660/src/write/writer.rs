@@ -16,12 +16,14 @@ use sinterfs_model::{
     TailPlacement, TailSharing, Tree,
 };
 
+use super::appended::{self, AppendedPlace};
 use super::boot::{self, DiskPlace, GPT_TAIL};
 use super::compression::ZisofsCompression;
 use super::contents::ContentWriter;
 use super::continuations::Continuations;
-use super::descriptors::{self, TreePlace};
+use super::descriptors::{self, TreeKind, TreePlace};
 use super::directories::{Directories, Placed, number};
+use super::level::InterchangeLevel;
 use super::losses::losses;
 use super::names::Identifiers;
 use super::options::WriteOptions;
@@ -68,7 +70,7 @@ impl IsoWriter {
             )
         });
         let mut writer = Self {
-            contents: ContentWriter::new(out, 0, zisofs),
+            contents: ContentWriter::new(out, 0, zisofs, options.marks_zisofs),
             boot: Vec::new(),
             front_bytes: 0,
             blocks: 0,
@@ -81,7 +83,11 @@ impl IsoWriter {
 
     /// Returns the number of descriptors.
     fn descriptors(&self) -> u64 {
-        let more = [self.options.joliet, !self.options.boot.is_empty()];
+        let more = [
+            self.options.joliet,
+            !self.options.boot.is_empty(),
+            self.options.level == InterchangeLevel::Four,
+        ];
         2 + more.iter().filter(|is_there| **is_there).count() as u64
     }
 
@@ -98,7 +104,8 @@ impl IsoWriter {
                 self.boot.push(number(sector)?);
                 sector += image.sectors();
             }
-            self.contents.write(&boot::catalog(images, &self.boot))?;
+            let catalog = boot::catalog(images, &self.boot, &[])?;
+            self.contents.write(&catalog)?;
             for (image, sector) in images.iter().zip(&self.boot) {
                 self.contents.write(&image.placed(*sector)?)?;
                 self.contents.align()?;
@@ -115,6 +122,7 @@ impl IsoWriter {
             map,
             contents: &self.contents,
             keeps_xattrs: self.options.xattrs,
+            level: self.options.level,
         };
         let first = self.contents.at / SECTOR;
         let mut continuations = Continuations::new(0);
@@ -144,45 +152,70 @@ impl IsoWriter {
         })
     }
 
-    /// Returns what a partition table describes, if there is to be one.
-    fn disk(&self) -> Option<DiskPlace> {
-        let image = |efi: bool| {
+    /// Returns what a partition table describes, if there is to be one; `image` is the end of the
+    /// image.
+    fn disk(&self, image: u64, appended: Vec<AppendedPlace>) -> Option<DiskPlace> {
+        if !self.options.partitions && appended.is_empty() {
+            return None;
+        }
+        let place = |efi: bool| {
             let mut images = self.options.boot.iter().zip(&self.boot);
             let (image, sector) = images.find(|(image, _)| image.efi == efi)?;
-            Some((u64::from(*sector), image.sectors()))
+            let mut behind = appended.iter();
+            match behind.find(|place| Some(place.number) == image.appended()) {
+                Some(place) => Some((place.sector, place.sectors)),
+                None => Some((u64::from(*sector), image.sectors())),
+            }
         };
-        let efi = image(true);
-        let behind = if efi.is_some() { GPT_TAIL * 512 } else { 0 };
-        self.options.partitions.then(|| DiskPlace {
-            len: (self.contents.at + behind).next_multiple_of(SECTOR),
-            bios: image(false).map(|(sector, _)| sector),
+        let efi = place(true);
+        let has_gpt = self.options.partitions && efi.is_some();
+        let behind = if has_gpt { GPT_TAIL * 512 } else { 0 };
+        let len = (self.contents.at + behind).next_multiple_of(SECTOR);
+        Some(DiskPlace {
+            len,
+            image: if appended.is_empty() { len } else { image },
+            boots: self.options.partitions,
+            bios: place(false).map(|(sector, _)| sector),
             efi,
+            appended,
         })
     }
 
     /// Returns the descriptors of an image of a number of sectors.
     fn descriptor_sectors(&self, trees: &[TreePlace], sectors: u32) -> Result<Vec<u8>> {
+        let options = &self.options;
         let mut all = Vec::new();
-        for (tree, joliet) in trees.iter().zip([false, true]) {
+        for (tree, kind) in trees.iter().zip([TreeKind::Primary, TreeKind::Joliet]) {
             let place = TreePlace { sectors, ..*tree };
-            all.extend(descriptors::volume(&self.options, &place, joliet));
-            if !joliet && !self.boot.is_empty() {
+            all.extend(descriptors::volume(options, &place, kind));
+            if kind == TreeKind::Primary && !self.boot.is_empty() {
                 let catalog = FIRST_DESCRIPTOR + self.descriptors();
                 all.extend(descriptors::boot_record(number(catalog)?));
             }
+        }
+        let primary = trees.first();
+        if let Some(tree) = primary.filter(|_| options.level == InterchangeLevel::Four) {
+            let place = TreePlace { sectors, ..*tree };
+            all.extend(descriptors::volume(options, &place, TreeKind::Enhanced));
         }
         all.extend(descriptors::terminator());
         Ok(all)
     }
 
-    /// Replaces the system area and the descriptors, and ends the image.
+    /// Writes what follows the image, replaces the system area, the descriptors and the boot
+    /// catalog, and ends the image.
     fn seal(&mut self, trees: &[TreePlace]) -> Result<()> {
-        let disk = self.disk();
-        let end = disk.map_or(self.contents.at, |disk| disk.len);
-        let front = self.descriptor_sectors(trees, number(end / SECTOR)?)?;
+        let image = self.contents.at;
+        let appended = appended::write(&self.options.appended, &mut self.contents)?;
+        let catalog = boot::catalog(&self.options.boot, &self.boot, &appended)?;
+        let disk = self.disk(image, appended);
+        let (end, image) = disk
+            .as_ref()
+            .map_or((image, image), |disk| (disk.len, disk.image));
+        let front = self.descriptor_sectors(trees, number(image / SECTOR)?)?;
         let code = &self.options.system_area;
-        let (area, tail) = match disk {
-            Some(disk) => boot::system_area(code, &disk, &sha256(&front)),
+        let (area, tail) = match &disk {
+            Some(disk) => boot::system_area(code, disk, &sha256(&front)),
             None => (code.clone(), Vec::new()),
         };
         // the second GPT is at the very end
@@ -190,11 +223,16 @@ impl IsoWriter {
         self.contents
             .write(&vec![0; usize::try_from(gap).unwrap_or(0)])?;
         self.contents.write(&tail)?;
+        let at = (FIRST_DESCRIPTOR + self.descriptors()) * SECTOR;
+        let has_catalog = !self.boot.is_empty();
         let out = &mut self.contents.out;
         let failed = |error| Error::io("cannot write the image", error);
         out.patch(0, &area).map_err(failed)?;
         out.patch(FIRST_DESCRIPTOR * SECTOR, &front)
             .map_err(failed)?;
+        if has_catalog {
+            out.patch(at, &catalog).map_err(failed)?;
+        }
         out.flush().map_err(failed)
     }
 }
@@ -233,7 +271,7 @@ impl ImageWriter for IsoWriter {
     fn finish(mut self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary> {
         self.contents.close()?;
         let block_bytes = self.contents.at - self.front_bytes;
-        let mut places = vec![self.tree(tree, map, Identifiers::Plain)?];
+        let mut places = vec![self.tree(tree, map, Identifiers::of(self.options.level))?];
         if self.options.joliet {
             let is_long = self.options.joliet_long;
             places.push(self.tree(tree, map, Identifiers::Joliet { is_long })?);

@@ -1,9 +1,12 @@
 //! New ISO 9660 images: levels, and our options to the writer's own.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use sinterfs_block::Sink;
-use sinterfs_iso9660::write::{BootImage, IsoWriter, WriteOptions};
+use sinterfs_block::{FileSource, Sink};
+use sinterfs_iso9660::write::{
+    AppendedPartition, BootContent, BootImage, InterchangeLevel, IsoWriter, WriteOptions,
+};
 use sinterfs_model::{Error, ImageWriter, Result, Setting};
 use sinterfs_pipeline::{Categorizers, Order};
 
@@ -104,14 +107,25 @@ fn extend(options: &mut WriteOptions, word: &str) -> Result<()> {
             })?;
             last(options, name)?.load = Some(parsed);
         }
+        ("boot-partition", text) => options.boot.push(partition(text, false)?),
+        ("efi-partition", text) => options.boot.push(partition(text, true)?),
+        ("append", text) => options.appended.push(appended(text)?),
+        ("level", text) => options.level = level_of(text)?,
+        ("date", text) => {
+            let digits = text.as_bytes().try_into();
+            let wrong = |_| Error::invalid(format!("date `{text}`: must be YYYYMMDDhhmmsscc"));
+            options.date = Some(digits.map_err(wrong)?);
+        }
+        ("zisofs-marks", "") => options.marks_zisofs = true,
         ("boot-info-table", "") => last(options, name)?.info_table = true,
         ("system-area", path) => options.system_area = read(Path::new(path))?,
         _ => {
             return Err(Error::invalid(format!(
                 "`{word}` is no feature of ISO 9660 images (known are no-joliet, joliet-long, \
-                 zisofs2, boot=FILE, efi-boot=FILE, and after one of these boot-load-size=N and \
-                 boot-info-table, system-area=FILE, partitions, system=, volume-set=, publisher=, \
-                 preparer=, application=TEXT)"
+                 level=N, zisofs2, zisofs-marks, boot=FILE, efi-boot=FILE, boot-partition=N, \
+                 efi-partition=N, and after one of these boot-load-size=N and boot-info-table, \
+                 system-area=FILE, partitions, append=N:TYPE:FILE, date=YYYYMMDDhhmmsscc, \
+                 system=, volume-set=, publisher=, preparer=, application=TEXT)"
             )));
         }
     }
@@ -121,9 +135,56 @@ fn extend(options: &mut WriteOptions, word: &str) -> Result<()> {
 fn image(path: &str, efi: bool) -> Result<BootImage> {
     Ok(BootImage {
         efi,
-        bytes: read(Path::new(path))?,
+        content: BootContent::Stored(read(Path::new(path))?),
         load: None,
         info_table: false,
+    })
+}
+
+fn partition(number: &str, efi: bool) -> Result<BootImage> {
+    let parsed = number.parse().map_err(|_| {
+        let what = format!("`{number}` is no number of a partition that is appended");
+        Error::invalid(what)
+    })?;
+    Ok(BootImage {
+        efi,
+        content: BootContent::Appended(parsed),
+        load: None,
+        info_table: false,
+    })
+}
+
+/// Parses a partition to append: its number, its type, its file.
+fn appended(text: &str) -> Result<AppendedPartition> {
+    let parsed = text.split_once(':').and_then(|(number, rest)| {
+        let (kind, path) = rest.split_once(':')?;
+        let kind = kind.strip_prefix("0x")?;
+        Some((
+            number.parse().ok()?,
+            u8::from_str_radix(kind, 16).ok()?,
+            path,
+        ))
+    });
+    let (number, kind, path) = parsed
+        .ok_or_else(|| Error::invalid(format!("append `{text}`: must be NUMBER:0xTYPE:FILE")))?;
+    Ok(AppendedPartition {
+        number,
+        kind,
+        source: Arc::new(FileSource::open(path)?),
+    })
+}
+
+fn level_of(text: &str) -> Result<InterchangeLevel> {
+    Ok(match text {
+        "1" => InterchangeLevel::One,
+        "2" => InterchangeLevel::Two,
+        "3" => InterchangeLevel::Three,
+        "4" => InterchangeLevel::Four,
+        _ => {
+            return Err(Error::invalid(format!(
+                "level `{text}`: must be from 1 to 4"
+            )));
+        }
     })
 }
 
