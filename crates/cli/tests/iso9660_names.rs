@@ -149,11 +149,11 @@ fn what_is_not_done_is_refused() {
     for (words, hint) in [
         ("tree", "-o IMAGE is missing"),
         ("-o i", "the directory is missing"),
-        ("-o i tree tree", "only one directory"),
         ("-o i -b boot tree", "-no-emul-boot"),
         ("-o i -no-emul-boot tree", "no -b or -e"),
         ("-o i -b nothing -no-emul-boot tree", "tree/nothing"),
-        ("-o i -iso-level 1 tree", "images have level 3"),
+        ("-o i -iso-level 0 tree", "must be from 1 to 4"),
+        ("-o i -partition_offset 16 tree", "one set of descriptors"),
         ("-o i -input-charset latin1 tree", "only utf-8"),
         ("-o i -A a,b tree", "-A: the value must not contain a comma"),
         ("-o i -isohybrid-gpt-basdat tree", "-isohybrid-mbr FILE"),

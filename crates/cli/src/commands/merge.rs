@@ -42,7 +42,7 @@ pub struct Args {
     )]
     sources: Vec<PathBuf>,
 
-    /// Place a source at this path of the image. Can be repeated.
+    /// Place a source at this path of the image, in which `\=` stands for `=`. Can be repeated.
     #[arg(long, value_name = "PATH=SOURCE")]
     at: Vec<OsString>,
 
@@ -133,14 +133,24 @@ fn parts(
 /// Splits `PATH=SOURCE`.
 fn placed(option: &str, rule: &OsString) -> Result<(Vec<u8>, PathBuf)> {
     let bytes = names::bytes(rule);
-    let Some(equals) = bytes.iter().position(|&byte| byte == b'=') else {
-        let rule = rule.to_string_lossy();
-        let what = format!("{option} {rule}: expected PATH=SOURCE");
-        return Err(Error::invalid(what));
-    };
-    let (place, source) = bytes.split_at(equals);
-    let source = names::path_buf(source[1..].to_vec());
-    Ok((trimmed(place).to_vec(), source))
+    let (mut place, mut rest) = (Vec::new(), &*bytes);
+    loop {
+        match rest {
+            [] => {
+                let rule = rule.to_string_lossy();
+                let what = format!("{option} {rule}: expected PATH=SOURCE");
+                return Err(Error::invalid(what));
+            }
+            [b'=', source @ ..] => {
+                let source = names::path_buf(source.to_vec());
+                return Ok((trimmed(&place).to_vec(), source));
+            }
+            [b'\\', byte @ b'=', others @ ..] | [byte, others @ ..] => {
+                place.push(*byte);
+                rest = others;
+            }
+        }
+    }
 }
 
 /// Removes slashes at both ends of a path.
@@ -196,6 +206,10 @@ mod tests {
         assert_eq!(places(&["a/x.img", "b/x.img"], &[], true).unwrap().len(), 2);
         assert!(places(&[], &["opt"], false).is_err());
         assert_eq!(places(&[], &["/=x"], false).unwrap(), ["<x"]);
+        assert_eq!(
+            places(&[], &["a\\=b\\c=x=y"], false).unwrap(),
+            ["a=b\\c<x=y"]
+        );
     }
 
     #[test]

@@ -2,27 +2,28 @@
 //! `sinter build -f iso`.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
 
 use sinterfs::{Error, Result};
 
+use super::mkisofs_boot::{appended, boot_images, word};
+use super::mkisofs_sources::{self, PathSpecs, SlashAtEnd};
 use super::parsed::{Parsed, with_value};
-use super::table::Meaning::{Already, Combined, Each, Refused, Same};
+use super::table::Meaning::{Already, Combined, Noted, Refused, Same};
 use super::table::{Rule, Style, Tool, rule};
 
-pub(super) const MKISOFS: Tool = tool("mkisofs");
-pub(super) const GENISOIMAGE: Tool = tool("genisoimage");
-pub(super) const XORRISOFS: Tool = tool("xorrisofs");
+pub(super) const MKISOFS: Tool = tool("mkisofs", genisoimage);
+pub(super) const GENISOIMAGE: Tool = tool("genisoimage", genisoimage);
+pub(super) const XORRISOFS: Tool = tool("xorrisofs", xorrisofs);
 
-const fn tool(name: &'static str) -> Tool {
+const fn tool(name: &'static str, translate: fn(Parsed) -> Result<Vec<OsString>>) -> Tool {
     Tool {
         name,
-        usage: "[OPTIONS] -o IMAGE DIR",
+        usage: "[OPTIONS] -o IMAGE DIR|FILE..",
         about: "\
-Packs a directory into an ISO 9660 image of level 3 with Rock Ridge, as `sinter build -f iso` does.
-Boot images are files of DIR, which are stored once more in front of the content; their table is
-filled in there, not in the file. The boot catalog has no name. Each line shows the equivalent
-option of `sinter build`.",
+Packs directories and files into an ISO 9660 image with Rock Ridge, as `sinter build -f iso` and
+`sinter merge -f iso` do. Boot images are files of the image, which are stored once more in front of
+the content; their table is filled in there, not in the file. The boot catalog has no name. Each
+line shows the equivalent option of these commands.",
         style: Style::Words,
         help: &["-help"],
         version: &["-version"],
@@ -125,12 +126,46 @@ const RULES: &[Rule] = &[
         "FILE",
         Combined("--extended system-area=FILE"),
     ),
-    rule(&["-m", "-exclude"], "GLOB", Each("--exclude")),
+    rule(
+        &["-m", "-exclude", "-x", "-old-exclude"],
+        "GLOB",
+        Combined("--exclude, of a path from the root of the image"),
+    ),
+    rule(
+        &["-exclude-list"],
+        "FILE",
+        Combined("--exclude, for each line"),
+    ),
+    rule(
+        &["-graft-points"],
+        "",
+        Combined("PATH=SOURCE: merge --at and --file"),
+    ),
+    rule(
+        &["-path-list"],
+        "FILE",
+        Combined("each line is another DIR or FILE"),
+    ),
+    rule(
+        &["-append_partition"],
+        "N TYPE FILE",
+        Combined("--extended append=N:TYPE:FILE"),
+    ),
+    rule(
+        &["--modification-date"],
+        "=DIGITS",
+        Combined("--extended date=DIGITS"),
+    ),
+    rule(
+        &["-z", "-transparent-compression"],
+        "",
+        Combined("--extended zisofs-marks: files that mkzftree compressed are marked"),
+    ),
     rule(&["-uid"], "UID", Same("--set-owner")),
     rule(&["-gid"], "GID", Same("--set-group")),
     rule(&["-file-mode"], "MODE", Combined("--chmod FMODE")),
     rule(&["-dir-mode"], "MODE", Combined("--chmod DMODE")),
-    rule(&["-iso-level"], "3", Combined("the only level")),
+    rule(&["-iso-level"], "N", Combined("--extended level=N")),
     rule(
         &["-input-charset", "-output-charset"],
         "utf-8",
@@ -140,7 +175,7 @@ const RULES: &[Rule] = &[
     rule(
         &["-l", "-full-iso9660-filenames"],
         "",
-        Already("identifiers have up to 31 characters"),
+        Combined("identifiers have up to 31 characters, with -iso-level 1, too"),
     ),
     rule(
         &["-D", "-disable-deep-relocation"],
@@ -154,11 +189,6 @@ const RULES: &[Rule] = &[
     ),
     rule(&["-no-pad"], "", Already("images are not padded")),
     rule(&["-pad"], "", Refused("truncate(1) extends an image")),
-    rule(
-        &["-z", "-transparent-compression"],
-        "",
-        Refused("`sinter build -f iso -C zlib` compresses the files itself"),
-    ),
     rule(&["-U", "-untranslated-filenames"], "", Refused(NAMES)),
     rule(&["-N", "-omit-version-number"], "", Refused(NAMES)),
     rule(&["-d", "-omit-period"], "", Refused(NAMES)),
@@ -171,26 +201,6 @@ const RULES: &[Rule] = &[
         &["-f", "-follow-links"],
         "",
         Refused("symlinks are stored as such"),
-    ),
-    rule(
-        &["-x", "-old-exclude"],
-        "PATH",
-        Refused("`sinter build --exclude /PATH` excludes a path from the root of the image"),
-    ),
-    rule(
-        &["-exclude-list"],
-        "FILE",
-        Refused("`sinter build --exclude-from FILE` reads patterns"),
-    ),
-    rule(
-        &["-graft-points"],
-        "",
-        Refused("`sinter merge` combines several trees into one image"),
-    ),
-    rule(
-        &["-path-list"],
-        "FILE",
-        Refused("`sinter build` packs a list of mtree(5)"),
     ),
     rule(&["-M", "-prev-session", "-dev"], "FILE", Refused(SESSIONS)),
     rule(&["-C", "-cdrecord-params"], "X", Refused(SESSIONS)),
@@ -206,9 +216,41 @@ const RULES: &[Rule] = &[
         Refused("boot images are loaded where a BIOS loads them"),
     ),
     rule(
-        &["-append_partition"],
+        &["-partition_offset"],
+        "N",
+        Refused("there is one set of descriptors and directories, at the start of the image"),
+    ),
+    rule(
+        &["-appended_part_as_gpt", "-appended_part_as_apm"],
+        "",
+        Refused("appended partitions are in the MBR, and in the GPT of -isohybrid-mbr with -e"),
+    ),
+    rule(
+        &["-efi-boot-part", "--efi-boot-image"],
         "X",
-        Refused("-e has an image for UEFI inside, which the partition table refers to"),
+        Refused("-isohybrid-mbr with -e makes a partition of the image for UEFI"),
+    ),
+    rule(
+        &["-iso_mbr_part_type"],
+        "X",
+        Refused("the partition of the image has type 0x17 if it is active, else 0x83"),
+    ),
+    rule(
+        &["--protective-msdos-label", "--mbr-force-bootable"],
+        "",
+        Refused("-isohybrid-mbr makes a partition table"),
+    ),
+    rule(
+        &[
+            "-hide",
+            "-hide-list",
+            "-hide-joliet",
+            "-hide-joliet-list",
+            "-hidden",
+            "-hidden-list",
+        ],
+        "GLOB",
+        Refused("every tree has every file: -m leaves one out of all"),
     ),
     rule(
         &["--grub2-mbr"],
@@ -234,23 +276,22 @@ const RULES: &[Rule] = &[
     rule(
         &["-v", "-verbose"],
         "",
-        Refused("`sinter ls -R IMAGE` lists the image"),
+        Noted("`sinter ls -R IMAGE` lists the image"),
     ),
 ];
 
-fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
-    let operands = std::mem::take(&mut parsed.operands);
-    let [source] = <[OsString; 1]>::try_from(operands).map_err(|operands| {
-        Error::invalid(match operands.len() {
-            0 => "the directory is missing",
-            _ => "only one directory is taken here; `sinter merge` combines several",
-        })
-    })?;
+fn genisoimage(parsed: Parsed) -> Result<Vec<OsString>> {
+    translate(parsed, SlashAtEnd::Below)
+}
+
+fn xorrisofs(parsed: Parsed) -> Result<Vec<OsString>> {
+    translate(parsed, SlashAtEnd::Same)
+}
+
+fn translate(mut parsed: Parsed, slash: SlashAtEnd) -> Result<Vec<OsString>> {
+    let sources = PathSpecs::of(&mut parsed, slash)?;
     let image = parsed.values("-o").last().map(OsStr::to_owned);
     let image = image.ok_or_else(|| Error::invalid("-o IMAGE is missing"))?;
-    if parsed.text("-iso-level")?.is_some_and(|level| level != "3") {
-        return Err(Error::unsupported("-iso-level: images have level 3"));
-    }
     let charset = parsed.text("-input-charset")?.unwrap_or("utf-8");
     if !matches!(&*charset.to_ascii_lowercase(), "utf-8" | "utf8") {
         let what = format!(
@@ -260,15 +301,32 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
         return Err(Error::unsupported(what));
     }
     modes(&mut parsed)?;
-    let extended = extended(&parsed, Path::new(&source))?;
+    exclude(&mut parsed, &sources)?;
+    let extended = extended(&parsed, &sources)?;
     if !extended.is_empty() {
         parsed.push("--extended", extended.join(","));
     }
     parsed.push_flag("--no-xattrs");
-    let mut words: Vec<OsString> = vec!["build".into(), "--format=iso".into(), "--force".into()];
+    let (command, places) = sources.command();
+    let mut words: Vec<OsString> = vec![command.into(), "--format=iso".into(), "--force".into()];
     words.append(&mut parsed.translated);
-    words.extend([with_value("--output", &image), "--".into(), source]);
+    words.push(with_value("--output", &image));
+    words.extend(places);
     Ok(words)
+}
+
+/// Translates the patterns of files that are left out.
+fn exclude(parsed: &mut Parsed, sources: &PathSpecs) -> Result<()> {
+    let mut patterns: Vec<OsString> = parsed.values("-m").map(OsStr::to_owned).collect();
+    for list in parsed.values("-exclude-list") {
+        patterns.extend(mkisofs_sources::lines(list)?);
+    }
+    for pattern in patterns {
+        for own in sources.exclude(&pattern)? {
+            parsed.push("--exclude", own);
+        }
+    }
+    Ok(())
 }
 
 /// Translates the options of owners and permissions.
@@ -301,7 +359,7 @@ fn modes(parsed: &mut Parsed) -> Result<()> {
 }
 
 /// Returns the words of `--extended`.
-fn extended(parsed: &Parsed, source: &Path) -> Result<Vec<String>> {
+fn extended(parsed: &Parsed, sources: &PathSpecs) -> Result<Vec<String>> {
     let mut words = Vec::new();
     if !parsed.is_given("-J") {
         words.push("no-joliet".to_owned());
@@ -319,7 +377,22 @@ fn extended(parsed: &Parsed, source: &Path) -> Result<Vec<String>> {
             words.push(word(parsed.typed(theirs), ours, text)?);
         }
     }
-    boot_images(parsed, source, &mut words)?;
+    // levels 2 and 3 differ in the size of files alone
+    let level = match parsed.text("-iso-level")? {
+        Some("1") if parsed.is_given("-l") => Some("2"),
+        level => level,
+    };
+    if let Some(level) = level.filter(|level| *level != "3") {
+        words.push(word(parsed.typed("-iso-level"), "level", level)?);
+    }
+    if let Some(date) = parsed.text("--modification-date")? {
+        words.push(word("--modification-date", "date", date)?);
+    }
+    if parsed.is_given("-z") {
+        words.push("zisofs-marks".to_owned());
+    }
+    boot_images(parsed, sources, &mut words)?;
+    words.extend(appended(parsed)?);
     let areas = [("-isohybrid-mbr", true), ("-G", false)];
     for (theirs, has_partitions) in areas {
         if let Some(path) = parsed.text(theirs)? {
@@ -332,60 +405,4 @@ fn extended(parsed: &Parsed, source: &Path) -> Result<Vec<String>> {
         return Err(Error::invalid(what));
     }
     Ok(words)
-}
-
-/// Translates the options of boot images, which count from one image to the next.
-fn boot_images(parsed: &Parsed, source: &Path, words: &mut Vec<String>) -> Result<()> {
-    // the options of the current image: its own words, and whether it emulates nothing
-    let mut image: (Option<String>, Vec<String>, bool) = (None, Vec::new(), false);
-    let finish = |image: (Option<String>, Vec<String>, bool), words: &mut Vec<String>| {
-        let (own, details, emulates_nothing) = image;
-        let Some(own) = own else {
-            if details.is_empty() && !emulates_nothing {
-                return Ok(());
-            }
-            return Err(Error::invalid("options of a boot image, but no -b or -e"));
-        };
-        if !emulates_nothing {
-            let what = "boot images that emulate floppy disks are not supported: -no-emul-boot";
-            return Err(Error::unsupported(what));
-        }
-        words.push(own);
-        words.extend(details);
-        Ok(())
-    };
-    for (name, typed, value) in parsed.in_order() {
-        match name {
-            "-eltorito-alt-boot" => finish(std::mem::take(&mut image), words)?,
-            "-b" | "-e" => {
-                if image.0.is_some() {
-                    finish(std::mem::take(&mut image), words)?;
-                }
-                let ours = if name == "-b" { "boot" } else { "efi-boot" };
-                let path = source.join(value);
-                let path = path
-                    .to_str()
-                    .ok_or_else(|| Error::invalid(format!("{typed}: the path is not UTF-8")))?;
-                image.0 = Some(word(typed, ours, path)?);
-            }
-            "-no-emul-boot" => image.2 = true,
-            "-boot-load-size" => {
-                image
-                    .1
-                    .push(word(typed, "boot-load-size", &value.to_string_lossy())?);
-            }
-            "-boot-info-table" => image.1.push("boot-info-table".to_owned()),
-            _ => {}
-        }
-    }
-    finish(image, words)
-}
-
-/// Returns a word of `--extended`; fails if its value has what separates words.
-fn word(typed: &str, ours: &str, value: &str) -> Result<String> {
-    if value.contains(',') {
-        let what = format!("{typed}: the value must not contain a comma");
-        return Err(Error::unsupported(what));
-    }
-    Ok(format!("{ours}={value}"))
 }

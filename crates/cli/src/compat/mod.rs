@@ -15,6 +15,8 @@ mod mkfs_cramfs;
 mod mkfs_erofs;
 mod mkfs_erofs_options;
 mod mkisofs;
+mod mkisofs_boot;
+mod mkisofs_sources;
 mod mksquashfs;
 mod mksquashfs_append;
 mod mksquashfs_options;

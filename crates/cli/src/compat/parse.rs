@@ -93,20 +93,28 @@ fn find(tool: &Tool, word: &OsStr) -> Result<Found> {
             value: None,
         });
     }
-    if tool.style == Style::Getopt {
-        if let Some(found) = abbreviated(tool, bytes)? {
+    let is_long = bytes.starts_with(b"--");
+    if tool.style == Style::Getopt || is_long {
+        if tool.style == Style::Getopt
+            && let Some(found) = abbreviated(tool, bytes)?
+        {
             return Ok(found);
         }
         // where the name ends and where the value begins
-        let cut = if bytes.starts_with(b"--") {
+        let cut = if is_long {
             let equals = bytes.iter().position(|&byte| byte == b'=');
             equals.map(|at| (at, at + 1))
         } else {
             Some((2, 2))
         };
+        let is_taken = |rule: &Rule| match tool.style {
+            Style::Getopt => !rule.value_name.is_empty(),
+            // `--name=VALUE` alone
+            Style::Words | Style::WordsFirst => rule.value_name.starts_with('='),
+        };
         if let Some((end, start)) = cut
             && let Some((rule, spelling)) = bytes.get(..end).and_then(lookup)
-            && !rule.value_name.is_empty()
+            && is_taken(rule)
         {
             let value = bytes.get(start..);
             return Ok(Found {
@@ -202,7 +210,7 @@ fn apply(
         | Meaning::Already(becomes) => becomes,
     };
     parsed.typed.push(Typed { spelling, becomes });
-    let value = match found.value {
+    let mut value = match found.value {
         None if rule.value_name.is_empty() || rule.value_name.starts_with('[') => None,
         None => {
             let value_name = rule.value_name;
@@ -211,6 +219,14 @@ fn apply(
         }
         value => value,
     };
+    if let (Meaning::Combined(_), Some(value)) = (rule.meaning, &mut value) {
+        // an option of several values, which are recorded one after the other
+        for more in rule.value_name.split(' ').skip(1) {
+            let missing = || Error::invalid(format!("{spelling} needs a value: {more}"));
+            let next = args.pop_front().ok_or_else(missing)?;
+            parsed.record(name, spelling, std::mem::replace(value, next));
+        }
+    }
     match (rule.meaning, value) {
         (Meaning::Same(ours), None) => parsed.push_flag(ours),
         (Meaning::Same(ours), Some(value)) => parsed.replace(ours, &value),

@@ -80,7 +80,8 @@ pub(super) enum Style {
 pub(super) struct Rule {
     /// All spellings. Options that are refused share a rule only where the hint is true for each.
     pub(super) spellings: &'static [&'static str],
-    /// The name of its value, in brackets if the value is optional; empty if it has none.
+    /// The name of its value, in brackets if the value is optional, behind `=` if it is in the same
+    /// word; empty if it has none.
     pub(super) value_name: &'static str,
     pub(super) meaning: Meaning,
 }
@@ -211,7 +212,7 @@ impl Tool {
 fn line(text: &mut String, rule: &Rule, meaning: &str) {
     let spellings = rule.spellings.join(", ");
     // `-b#`, which scripts look for in the help of mkfs.erofs, or `--name[=X]`
-    let is_joined = rule.value_name.starts_with(['[', '#']);
+    let is_joined = rule.value_name.starts_with(['[', '#', '=']);
     let gap = if is_joined { "" } else { " " };
     let option = format!("{spellings}{gap}{}", rule.value_name);
     // writing to a string cannot fail
