@@ -1,4 +1,4 @@
-//! Files that are compressed as a whole (gzip, zstd, xz, bzip2, LZMA alone, LZ4's legacy frame),
+//! Files that are compressed as a whole (gzip, zstd, xz, bzip2, LZMA alone, LZ4's two frames),
 //! decoded from front to back.
 //!
 //! Enters a stream, leaves its content. The first bytes identify the format, not the file name.
@@ -17,6 +17,8 @@ mod gzip;
 mod input;
 #[cfg(feature = "lz4")]
 mod lz4;
+#[cfg(feature = "lz4")]
+mod lz4_frame;
 #[cfg(feature = "lzma")]
 mod lzma;
 mod lzma_start;

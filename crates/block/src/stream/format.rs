@@ -9,13 +9,13 @@ use sinterfs_model::Result;
 
 use super::decoder::Decoder;
 use super::input::Input;
-#[cfg(feature = "lz4")]
-use super::lz4;
 use super::lzma_start;
 #[cfg(feature = "zstd")]
 use super::zstd;
 #[cfg(feature = "streams")]
 use super::{bzip2, gzip};
+#[cfg(feature = "lz4")]
+use super::{lz4, lz4_frame};
 #[cfg(feature = "lzma")]
 use super::{lzma, xz};
 use crate::codec::missing::built_in;
@@ -35,6 +35,8 @@ pub enum StreamFormat {
     Lzma,
     /// LZ4's legacy frame.
     Lz4,
+    /// LZ4's frame.
+    Lz4Frame,
 }
 
 impl StreamFormat {
@@ -47,6 +49,7 @@ impl StreamFormat {
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
             [b'B', b'Z', b'h', b'1'..=b'9', ..] => Self::Bzip2,
             [0x02, 0x21, 0x4c, 0x18, ..] => Self::Lz4,
+            [0x04, 0x22, 0x4d, 0x18, ..] => Self::Lz4Frame,
             start if lzma_start::is_lzma(start) => Self::Lzma,
             _ => return None,
         })
@@ -60,7 +63,7 @@ impl StreamFormat {
             Self::Xz => "xz stream",
             Self::Bzip2 => "bzip2 stream",
             Self::Lzma => "lzma stream",
-            Self::Lz4 => "lz4 frame",
+            Self::Lz4 | Self::Lz4Frame => "lz4 frame",
         }
     }
 
@@ -76,6 +79,7 @@ impl StreamFormat {
             Self::Bzip2 => built_in!("streams", "bzip2", bzip2::decoder(input)),
             Self::Lzma => built_in!("lzma", "lzma", lzma::decoder(input)),
             Self::Lz4 => built_in!("lz4", "lz4", lz4::decoder(input)),
+            Self::Lz4Frame => built_in!("lz4", "lz4", lz4_frame::decoder(input)),
         }
     }
 }

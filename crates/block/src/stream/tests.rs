@@ -7,13 +7,19 @@ use std::process::{Command, Stdio};
 
 use super::*;
 
-const PROGRAMS: [(&str, &[&str], StreamFormat); 6] = [
+const PROGRAMS: [(&str, &[&str], StreamFormat); 8] = [
     ("gzip", &["-c"], StreamFormat::Gzip),
     ("zstd", &["-c"], StreamFormat::Zstd),
     ("xz", &["-c"], StreamFormat::Xz),
     ("bzip2", &["-c"], StreamFormat::Bzip2),
     ("xz", &["-c", "--format=lzma"], StreamFormat::Lzma),
     ("lz4", &["-c", "-l"], StreamFormat::Lz4),
+    ("lz4", &["-c"], StreamFormat::Lz4Frame),
+    (
+        "lz4",
+        &["-c", "-9", "-B4", "-BD", "-BX"],
+        StreamFormat::Lz4Frame,
+    ),
 ];
 
 /// Compresses with the program itself; `None` where it is missing.
@@ -131,9 +137,11 @@ fn errors_say_which_stream_is_damaged() {
             let error = error.unwrap();
             assert_eq!(error.kind(), sinterfs_model::Kind::Corrupt);
             let place = error.place().unwrap();
-            // a block of LZ4 is behind the magic of its frame
-            let block = if *format == StreamFormat::Lz4 { 4 } else { 0 };
-            assert_eq!(place.offset, Some((at + block) as u64), "{error}");
+            // a block of LZ4 is behind the beginning of its frame
+            let blocks = [0, 4, 7].map(|block| (at + block) as u64);
+            let is_lz4 = matches!(format, StreamFormat::Lz4 | StreamFormat::Lz4Frame);
+            let expected = if is_lz4 { &blocks[..] } else { &blocks[..1] };
+            assert!(expected.contains(&place.offset.unwrap()), "{error}");
         }
         let found = decode(*format, &[stream, &b"something else"[..]].concat());
         let error = found.unwrap_err().downcast::<sinterfs_model::Error>();
@@ -167,4 +175,29 @@ fn lzma_is_recognised_by_all_that_it_has() {
         assert_eq!(StreamFormat::detect(&other), None, "{at} {byte:#x}");
     }
     assert_eq!(StreamFormat::detect(&start[..13]), None);
+}
+
+#[test]
+fn frames_of_lz4_are_compared_with_their_checksums() {
+    let content: Vec<u8> = (0..90_000_u64)
+        .flat_map(|i| (i * i % 1013).to_le_bytes())
+        .collect();
+    for options in [&["-c", "-B4", "-BX"][..], &["-c", "-B4", "--content-size"]] {
+        let Some(stream) = compress("lz4", options, &content) else {
+            return;
+        };
+        assert!(decode(StreamFormat::Lz4Frame, &stream).unwrap() == content);
+        let mut harmless = 0;
+        for at in (4..stream.len()).step_by(stream.len() / 300) {
+            let mut damaged = stream.clone();
+            damaged[at] ^= 0x10;
+            // without sums of blocks, another distance may lead to the same bytes
+            if let Ok(found) = decode(StreamFormat::Lz4Frame, &damaged) {
+                assert!(found == content, "{options:?} {at}");
+                harmless += 1;
+            }
+        }
+        let most = if options.contains(&"-BX") { 0 } else { 9 };
+        assert!(harmless <= most, "{options:?} {harmless}");
+    }
 }

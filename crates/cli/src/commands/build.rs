@@ -118,7 +118,7 @@ const SOURCE: &str = "Source";
 )]
 pub struct Args {
     /// What to pack: a directory, an archive (tar or cpio, compressed by gzip, zstd, xz, bzip2,
-    /// lzma or `lz4 -l` or not; `-` is standard input), a manifest (mtree) or an image. Several
+    /// lzma or lz4, or not; `-` is standard input), a manifest (mtree) or an image. Several
     /// sources are layers, later ones on top of earlier ones, as are the layers of an OCI layout
     /// directory.
     #[arg(value_name = "SOURCE", required_unless_present = "from_dump")]
