@@ -1,16 +1,16 @@
 """What opening, listing and reading files take with this package and with other readers.
 
 ``compare.py DIRECTORY WORK [RUNS]``: packs the directory as SquashFS (zstd, by mksquashfs), as
-DwarFS and as a zip in WORK, unless they are there; then runs each reader in turn, each in a process
-of its own, and prints the least time of each step and the ratio of ours on the SquashFS image to
-it. Steps: open; list all files; read 500 files of each size (up to 4 KiB, up to 128 KiB, larger)
-and 500 of any, in random order; read the latter with four new processes, each of which opens the
-image, or uses a mount that nobody has read yet. What a reader returns is compared with the
-directory. Readers that are not installed (PySquashfsImage, squashfsspec, ratarmountcore) are left
-out by name; with ``SINTER`` (the program), its FUSE mounts are read, too. CHOICES of the
-environment picks readers by parts of their names; one that takes more than LIMIT seconds (300) is
-left out. With CLOCK=cpu, the time is that of the processors, and of one process: for machines that
-have other work.
+DwarFS (by default, and for remote reads) and as a zip in WORK, unless they are there; then runs
+each reader in turn, each in a process of its own, and prints the least time of each step and the
+ratio of ours on the SquashFS image to it. Steps: open; list all files; read 500 files of each size
+(up to 4 KiB, up to 128 KiB, larger) and 500 of any, in random order; read the latter with four new
+processes, each of which opens the image, or uses a mount that nobody has read yet. What a reader
+returns is compared with the directory. Readers that are not installed (PySquashfsImage,
+squashfsspec, ratarmountcore) are left out by name; with ``SINTER`` (the program), its FUSE mounts
+are read, too. CHOICES of the environment picks readers by parts of their names; one that takes more
+than LIMIT seconds (300) is left out. With CLOCK=cpu, the time is that of the processors, and of one
+process: for machines that have other work.
 """
 
 from __future__ import annotations
@@ -169,6 +169,8 @@ READERS = {
     "ratarmountcore squashfs": (_ratarmount, "squashfs"),
     "sinterfs dwarfs": (_ours, "dwarfs"),
     "sinterfs dwarfs, read_many": (_ours_many, "dwarfs"),
+    "sinterfs dwarfs for remote": (_ours, "dwarfs for remote"),
+    "sinterfs dwarfs for remote, read_many": (_ours_many, "dwarfs for remote"),
     "FUSE mount of ours, squashfs": (lambda: _directory(), "squashfs mount"),
     "FUSE mount of ours, dwarfs": (lambda: _directory(), "dwarfs mount"),
     "zipfile": (_zip, "zip"),
@@ -271,11 +273,14 @@ def pack(directory: str, work: str) -> dict[str, str]:
     import sinterfs
 
     made = {kind: os.path.join(work, f"data.{kind}") for kind in ["squashfs", "dwarfs", "zip"]}
+    made["dwarfs for remote"] = os.path.join(work, "remote.dwarfs")
     if not os.path.exists(made["squashfs"]):
         how = ["-comp", "zstd", "-quiet", "-no-progress", *os.environ.get("MKSQUASHFS", "").split()]
         subprocess.run(["mksquashfs", directory, made["squashfs"], *how], check=True)
     if not os.path.exists(made["dwarfs"]):
         sinterfs.build(directory, made["dwarfs"])
+    if not os.path.exists(made["dwarfs for remote"]):
+        sinterfs.build(directory, made["dwarfs for remote"], purpose="remote")
     if not os.path.exists(made["zip"]):
         with zipfile.ZipFile(
             made["zip"], "w", zipfile.ZIP_DEFLATED, strict_timestamps=False
