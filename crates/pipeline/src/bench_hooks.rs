@@ -37,6 +37,7 @@ pub fn segment(contents: &[&[u8]]) -> Result<u64> {
         codec_window: 4 << 20,
         total,
         read_cost: ReadCost::Free,
+        price_factors: Vec::new(),
         retention: Retention {
             max_blocks: 64,
             max_bytes: u64::MAX,

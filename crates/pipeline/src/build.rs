@@ -47,7 +47,7 @@ pub fn build(
     let order = plan.order(&tree, &mut contents, observer)?;
     let encoder = writer.encoder();
     let reads = plan.reads(source, &tree, &contents, &order, &problems, observer);
-    let (cut, budget) = plan.segmentation(&*encoder, &reads)?;
+    let (cut, budget) = plan.segmentation(&*encoder, &order, &reads)?;
     let stored = store(&reads, &mut *writer, &*encoder, &cut, &budget, observer)?;
     let placed = place(&mut tree, &contents, stored)?;
     options.transform.apply(&mut tree)?;

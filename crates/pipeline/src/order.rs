@@ -22,8 +22,9 @@ use crate::dedupe::Contents;
 use crate::paths;
 use crate::read_cost::ReadCost;
 use crate::sketches::IN_MEMORY;
-use chain::Chain;
+use chain::{Chain, ChainRules};
 use ordered::Ordered;
+pub(crate) use ordered::PriceFactor;
 
 /// The order in which contents are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,6 +74,8 @@ pub(crate) struct StorageOrder {
     pub contents: Vec<u32>,
     /// Whether contents of one category are adjacent.
     pub is_grouped: bool,
+    /// The factor of the price of references, where it is not 1.
+    pub price_factors: Vec<(Category, PriceFactor)>,
 }
 
 /// How contents are clustered by similarity.
@@ -178,6 +181,7 @@ fn unranked(
     Ok(Ordered {
         contents: indices,
         block_starts: Vec::new(),
+        price_factors: Vec::new(),
     })
 }
 
@@ -209,19 +213,38 @@ fn by_similarity(tree: &Tree, contents: &Contents, clustering: Clustering) -> Re
     let mut ordered = Ordered {
         contents: Vec::with_capacity(contents.items.len()),
         block_starts: Vec::new(),
+        price_factors: Vec::new(),
     };
     let size = |index: u32| paths::size(tree, item(index).original);
-    for alike in groups {
+    let build = |alike: &[u32], large: u64| -> Result<Chain> {
+        let rules = ChainRules {
+            min_agreement: clustering.min_agreement,
+            large,
+            size,
+        };
         let mut chain = Chain::default();
         // the sketches of one run are in memory at a time
         for run in alike.chunks(IN_MEMORY) {
             let files = run.iter().map(|&index| item(index).file);
-            let sketches = contents.sketches.load(files)?;
-            chain.extend(run, sketches, clustering.min_agreement);
+            chain.extend(run, contents.sketches.load(files)?, &rules);
         }
+        Ok(chain)
+    };
+    for alike in groups {
+        let mut chain = build(alike, u64::MAX)?;
         match clustering.large {
             LargeContents::InOrder => ordered.contents.append(&mut chain.contents),
             LargeContents::FirstInBlocks(block_size) => {
+                let factor = PriceFactor::of(chain.bytes, chain.new_bytes);
+                // where contents share parts only, all others refer to what comes first
+                if factor > PriceFactor::default() {
+                    chain = build(alike, large::least(block_size.into()))?;
+                }
+                let category = alike.first().and_then(|&index| item(index).category);
+                // what text repeats is short: storing it again costs more than it saves readers
+                if let Some(category) = category.filter(|&category| category != Category::Text) {
+                    ordered.price_factors.push((category, factor));
+                }
                 large::first_in_blocks(&chain, block_size.into(), size, &mut ordered);
             }
             LargeContents::FirstInCategory(block_size) => {

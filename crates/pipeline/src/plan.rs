@@ -149,6 +149,7 @@ impl<'a> StagePlan<'a> {
         Ok(StorageOrder {
             contents: ordered.contents,
             is_grouped: self.order == Order::Similarity && priorities.is_none(),
+            price_factors: ordered.price_factors,
         })
     }
 
@@ -202,10 +203,11 @@ impl<'a> StagePlan<'a> {
     pub fn segmentation(
         &self,
         encoder: &dyn SegmentEncoder,
+        order: &StorageOrder,
         reads: &ReadPlan<'_>,
     ) -> Result<(SegmentOptions, Budget)> {
         match self.geometry {
-            Geometry::Solid { block_size } => self.solid(block_size, encoder, reads),
+            Geometry::Solid { block_size } => self.solid(block_size, encoder, order, reads),
             Geometry::PerFile { .. } => self.per_file(encoder, reads),
             Geometry::Stream { block_size } => self.stream(block_size, encoder, reads),
             _ => Err(unsupported_geometry()),
@@ -216,6 +218,7 @@ impl<'a> StagePlan<'a> {
         &self,
         block_size: u32,
         encoder: &dyn SegmentEncoder,
+        order: &StorageOrder,
         reads: &ReadPlan<'_>,
     ) -> Result<(SegmentOptions, Budget)> {
         let compared = self.compared_bytes(reads);
@@ -231,6 +234,7 @@ impl<'a> StagePlan<'a> {
             codec_window: encoder.window(),
             total: compared,
             read_cost: self.options.read_cost,
+            price_factors: order.price_factors.clone(),
             retention: self.retention(budget.kept, u64::MAX),
             base: self.base.as_ref().map(|base| Arc::clone(&base.blocks)),
         };

@@ -75,6 +75,38 @@ fn large_files_begin_a_block() {
 }
 
 #[test]
+fn the_largest_of_many_versions_comes_first() {
+    let shared = noise(1, 20_000);
+    let version = |index: u64, own| data([&shared[..], &noise(100 + index, own)[..]].concat());
+    let mut files: Vec<_> = (0..8)
+        .map(|index| (format!("a/version{index:02}"), version(index, 4_000)))
+        .collect();
+    files.push(("z/zlargest".to_owned(), version(50, 30_000)));
+    let versions = Mock::new(files);
+    let plain = |read_cost| Options {
+        read_cost,
+        categorizers: sinterfs_pipeline::Categorizers::NONE,
+        ..options(2)
+    };
+    let read = |image: &Image, path: &str| decoded(image, path).iter().map(|(_, end)| *end).sum();
+    let (image, _) = pack(&versions, &plain(ReadCost::Mount));
+    assert_eq!(decoded(&image, "z/zlargest"), [(0, 50_000)]);
+    assert!(image.contents() == versions.contents());
+    let (image, _) = pack(&versions, &plain(ReadCost::Free));
+    let decoded_bytes: u32 = read(&image, "z/zlargest");
+    assert!(decoded_bytes > 50_000, "{decoded_bytes}");
+
+    // what shares nothing stays in order, each in its block
+    let mut files: Vec<_> = (0..12)
+        .map(|index| (format!("a/program{index:02}"), data(noise(index, 24_000))))
+        .collect();
+    files.push(("z/zlargest".to_owned(), data(noise(50, 50_000))));
+    let (image, _) = pack(&Mock::new(files), &plain(ReadCost::Mount));
+    let first: u32 = read(&image, "a/program00");
+    assert_eq!(first, 24_000);
+}
+
+#[test]
 fn matches_in_small_blocks_are_taken() {
     // decoding 64 KiB is worth less than the shortest match
     let first = noise(1, BLOCK as usize);

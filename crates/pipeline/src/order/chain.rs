@@ -2,8 +2,10 @@
 //!
 //! Enters contents with their sketches; leaves a permutation of them, in clusters: after a content
 //! comes the most similar one left; where none is similar enough, the next one in the given order
-//! begins a cluster. **Invariant:** depends on the sketches and the given order alone; time grows
-//! as n log n.
+//! begins a cluster, large ones before all others. **Invariant:** depends on the sketches, the
+//! sizes and the given order alone; time grows as n log n.
+
+use std::cmp::Reverse;
 
 use crate::sketch::{EMPTY, Sketch, VALUES};
 
@@ -12,29 +14,50 @@ use crate::sketch::{EMPTY, Sketch, VALUES};
 pub(super) struct Chain {
     pub(super) contents: Vec<u32>,
     pub(super) clusters: Vec<usize>,
+    /// Bytes of the contents.
+    pub(super) bytes: u64,
+    /// Bytes of them that, by the sketches, the content before does not have.
+    pub(super) new_bytes: u64,
+}
+
+/// What a chain depends on besides the sketches.
+pub(super) struct ChainRules<S> {
+    /// The fewest equal sketch values of neighbours in a cluster.
+    pub(super) min_agreement: usize,
+    /// Contents of at least so many bytes begin clusters first, the largest one before all others.
+    pub(super) large: u64,
+    /// Returns the bytes of a content.
+    pub(super) size: S,
 }
 
 impl Chain {
-    /// Appends the given contents, each followed by the most similar one left, whose sketch has at
-    /// least `min_agreement` values in common with it.
-    pub(super) fn extend(
+    /// Appends the given contents, each followed by the most similar one left.
+    pub(super) fn extend<S: Fn(u32) -> u64>(
         &mut self,
         contents: &[u32],
         mut sketches: Vec<Sketch>,
-        min_agreement: usize,
+        rules: &ChainRules<S>,
     ) {
+        let size = |rank: u32| (rules.size)(contents[rank as usize]);
         // from here on, contents are identified by their rank in `contents`
+        let mut firsts: Vec<u32> = (0..contents.len() as u32).collect();
+        // stable: the others, and equal sizes, stay in the given order
+        firsts.sort_by_key(|&rank| Reverse(Some(size(rank)).filter(|&size| size >= rules.large)));
         let mut lists = Lists::new(&mut sketches);
-        for first in 0..contents.len() as u32 {
+        for first in firsts {
             if lists.is_placed(first) {
                 continue;
             }
             self.clusters.push(self.contents.len());
-            let mut next = Some(first);
-            while let Some(rank) = next {
+            let mut next = Some((0, first));
+            while let Some((agreement, rank)) = next {
                 lists.place(rank);
                 self.contents.push(contents[rank as usize]);
-                next = lists.most_like(&sketches, rank, min_agreement);
+                let bytes = size(rank);
+                let known = u128::from(bytes) * agreement as u128 / VALUES as u128;
+                self.bytes = self.bytes.saturating_add(bytes);
+                self.new_bytes = self.new_bytes.saturating_add(bytes - known as u64);
+                next = lists.most_like(&sketches, rank, rules.min_agreement);
             }
         }
     }
@@ -103,8 +126,13 @@ impl Lists {
     }
 
     /// Returns the content not yet placed whose sketch has most values in common with that of
-    /// `rank`; of several, the one of least rank.
-    fn most_like(&mut self, sketches: &[Sketch], rank: u32, min_agreement: usize) -> Option<u32> {
+    /// `rank`, and their number; of several, the one of least rank.
+    fn most_like(
+        &mut self,
+        sketches: &[Sketch],
+        rank: u32,
+        min_agreement: usize,
+    ) -> Option<(usize, u32)> {
         let mine = &sketches[rank as usize];
         let mut best: Option<(usize, u32)> = None;
         for &list in mine.iter().filter(|&&list| list != EMPTY) {
@@ -132,7 +160,7 @@ impl Lists {
                 }
             }
         }
-        best.map(|(_, other)| other)
+        best
     }
 }
 

@@ -16,6 +16,11 @@ use super::ordered::Ordered;
 /// Contents of at least this fraction of a block are large.
 const LARGE: u64 = 8;
 
+/// Returns the fewest bytes of a large content.
+pub(super) fn least(block_size: u64) -> u64 {
+    block_size / LARGE
+}
+
 /// A cluster of a chain.
 struct Cluster<'a> {
     contents: &'a [u32],
@@ -52,7 +57,7 @@ pub(super) fn first_in_blocks(
     size: impl Fn(u32) -> u64,
     ordered: &mut Ordered,
 ) {
-    let is_large = |content: u32| size(content) >= block_size / LARGE;
+    let is_large = |content: u32| size(content) >= least(block_size);
     let mut contents = chain.contents.iter().copied().peekable();
     while contents.peek().is_some() {
         let mut window = Window {
@@ -98,7 +103,7 @@ pub(super) fn first_in_category(
     };
     let clusters = chain.clusters.iter().zip(ends).map(cluster);
     let (mut large, small): (Vec<_>, Vec<_>) =
-        clusters.partition(|cluster| cluster.largest >= block_size / LARGE);
+        clusters.partition(|cluster| cluster.largest >= least(block_size));
     // stable: equal sizes keep the order of the chain
     large.sort_by_key(|cluster| std::cmp::Reverse(cluster.largest));
     let mut small = small.into_iter().peekable();
@@ -138,10 +143,12 @@ mod tests {
         let chain = Chain {
             contents: (0..sizes.len() as u32).collect(),
             clusters: (0..sizes.len()).collect(),
+            ..Chain::default()
         };
         let mut ordered = Ordered {
             contents: Vec::new(),
             block_starts: Vec::new(),
+            price_factors: Vec::new(),
         };
         first_in_category(&chain, 80, |content| sizes[content as usize], &mut ordered);
         (ordered.contents, ordered.block_starts)
@@ -170,10 +177,12 @@ mod tests {
         let chain = Chain {
             contents: (0..sizes.len() as u32).collect(),
             clusters: vec![0],
+            ..Chain::default()
         };
         let mut ordered = Ordered {
             contents: Vec::new(),
             block_starts: Vec::new(),
+            price_factors: Vec::new(),
         };
         first_in_blocks(&chain, 80, |content| sizes[content as usize], &mut ordered);
         // 60 has no room in the first block nor 200 in the second, and the third one's last block

@@ -5,10 +5,13 @@
 //! the reader decode beyond what the content needs of that block already. What is refused counts
 //! for later matches in the same block: many short ones are worth as much as a long one. The price
 //! doubles when what was accepted makes a reader decode as much as the content is long, and so on.
+//! It is higher in categories whose contents repeat each other (`PriceFactor`).
 //! **Invariant:** depends on the content and the matches alone. Memory: 24 bytes for each block
 //! that the content uses or matches.
 
 use std::collections::HashMap;
+
+use crate::order::PriceFactor;
 
 /// Bytes that may be decoded for each byte that is not stored again.
 const DECODED_PER_SAVED: u64 = 128;
@@ -30,6 +33,7 @@ struct BlockReach {
 pub(super) struct Reach {
     /// The length of the content.
     len: u64,
+    factor: PriceFactor,
     /// The bytes that accepted matches add to what a reader decodes.
     accepted: u64,
     blocks: HashMap<u32, BlockReach>,
@@ -37,9 +41,10 @@ pub(super) struct Reach {
 
 impl Reach {
     /// Starts with a content of `len` bytes.
-    pub(super) fn new(len: u64) -> Self {
+    pub(super) fn new(len: u64, factor: PriceFactor) -> Self {
         Self {
             len,
+            factor,
             accepted: 0,
             blocks: HashMap::new(),
         }
@@ -60,6 +65,7 @@ impl Reach {
         // the more a reader decodes for it already, the dearer is more
         let own = self.len.max(FULL_PRICE_FROM);
         let price = price.saturating_mul(own.saturating_add(self.accepted)) / own;
+        let price = self.factor.times(price);
         // a content that is all in another block needs no block of its own
         if len == self.len || block.refused + len >= price {
             self.accepted = self.accepted.saturating_add(decoded);
@@ -78,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_match_must_save_what_its_decoding_costs() {
-        let mut reach = Reach::new(20 * MIB);
+        let mut reach = Reach::new(20 * MIB, PriceFactor::default());
         assert!(!reach.accepts(1, 16 * MIB, 1000));
         assert!(reach.accepts(1, 16 * MIB, 128 << 10));
         // the beginning of a block is cheap, and what is decoded already costs nothing
@@ -89,14 +95,14 @@ mod tests {
 
     #[test]
     fn many_short_matches_are_worth_a_long_one() {
-        let mut reach = Reach::new(20 * MIB);
+        let mut reach = Reach::new(20 * MIB, PriceFactor::default());
         let refused = (0..1000).take_while(|_| !reach.accepts(1, 16 * MIB, 1 << 10));
         assert_eq!(refused.count(), 127);
     }
 
     #[test]
     fn the_price_rises_with_what_is_decoded_already() {
-        let mut reach = Reach::new(16 * MIB);
+        let mut reach = Reach::new(16 * MIB, PriceFactor::default());
         assert!(reach.accepts(1, 16 * MIB, 128 << 10));
         assert!(!reach.accepts(2, 16 * MIB, 128 << 10));
         assert!(reach.accepts(2, 16 * MIB, 128 << 10));
@@ -105,10 +111,17 @@ mod tests {
     }
 
     #[test]
+    fn references_are_dearer_where_contents_repeat_each_other() {
+        let mut reach = Reach::new(20 * MIB, PriceFactor::of(150, 100));
+        assert!(!reach.accepts(1, 16 * MIB, (512 << 10) - 1));
+        assert!(reach.accepts(1, 16 * MIB, 1));
+    }
+
+    #[test]
     fn short_contents_pay_less_and_whole_ones_nothing() {
-        let mut reach = Reach::new(20 << 10);
+        let mut reach = Reach::new(20 << 10, PriceFactor::default());
         assert!(!reach.accepts(1, 16 * MIB, 1000));
         assert!(reach.accepts(1, 16 * MIB, 2000));
-        assert!(Reach::new(1 << 30).accepts(1, 1 << 30, 1 << 30));
+        assert!(Reach::new(1 << 30, PriceFactor::default()).accepts(1, 1 << 30, 1 << 30));
     }
 }

@@ -21,6 +21,7 @@ use sinterfs_model::{BlockId, Category, Error, MapExtent, Observer, Result, Segm
 use crate::anchors::{Anchor, Anchors, BlockPosition, Spacing};
 use crate::base::BaseBlocks;
 use crate::match_store::{MatchStore, Retention};
+use crate::order::PriceFactor;
 use crate::read_cost::ReadCost;
 use crate::segment::base_follow::{BaseFollower, BaseUsage};
 use crate::segment::reach::Reach;
@@ -71,6 +72,8 @@ pub(crate) struct SolidOptions {
     pub total: u64,
     /// What reads may cost.
     pub read_cost: ReadCost,
+    /// The factor of the price of references, where it is not 1.
+    pub price_factors: Vec<(Category, PriceFactor)>,
     /// Limits on the full blocks that stay comparable.
     pub retention: Retention,
     /// The blocks of the base image.
@@ -83,6 +86,7 @@ pub(crate) struct Solid<E> {
     codec_window: u64,
     total: u64,
     read_cost: ReadCost,
+    price_factors: Vec<(Category, PriceFactor)>,
     emit: E,
     anchors: Anchors,
     blocks: MatchStore,
@@ -126,6 +130,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
             codec_window: options.codec_window,
             total: options.total,
             read_cost: options.read_cost,
+            price_factors: options.price_factors,
             emit,
             anchors: Anchors::new(options.total, options.block_size.max(largest)),
             blocks,
@@ -150,7 +155,9 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
     /// its category is closed for it if that has enough bytes.
     pub fn start(&mut self, len: u64, category: Category, begins_block: bool) -> Result<()> {
         if self.read_cost != ReadCost::Free {
-            self.content.reach = Some(Reach::new(len));
+            let of_category = self.price_factors.iter().find(|of| of.0 == category);
+            let factor = of_category.map_or(PriceFactor::default(), |of| of.1);
+            self.content.reach = Some(Reach::new(len, factor));
         }
         let open = self.open.iter().find(|open| open.0 == category);
         match open.copied() {

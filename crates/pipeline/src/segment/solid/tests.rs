@@ -19,6 +19,7 @@ fn open_blocks_are_bounded() {
         codec_window: u64::MAX,
         total,
         read_cost: ReadCost::Free,
+        price_factors: Vec::new(),
         retention: Retention {
             max_blocks: 2,
             max_bytes: u64::MAX,
@@ -69,6 +70,7 @@ fn frames_are_never_cut() {
         codec_window: u64::MAX,
         total,
         read_cost: ReadCost::Free,
+        price_factors: Vec::new(),
         retention: Retention {
             max_blocks: 2,
             max_bytes: u64::MAX,
