@@ -112,7 +112,7 @@ impl SetClaims<'_> {
     fn levels(&self, found: &mut Vec<Claim>) {
         let size = |redundant, other| if self.is_redundant { redundant } else { other };
         let pairs = [
-            ("default", DEFAULT_LEVEL, "7", size(0.80, 0.96), Some(0.5)),
+            ("default", DEFAULT_LEVEL, "7", 0.96, Some(0.5)),
             ("smaller", ARCHIVE, "7", size(0.80, 0.96), Some(0.5)),
             ("strongest", STRONGEST_LEVEL, "9", size(0.95, 0.98), None),
         ];
