@@ -7,6 +7,8 @@
 //! by the programs themselves and by the kernel. **Invariant:** a truncated stream is an error,
 //! never short content; windows and dictionaries of more than 1 GiB are refused.
 
+#[cfg(feature = "lz4")]
+mod block_stream;
 #[cfg(feature = "streams")]
 mod bzip2;
 mod concatenated;

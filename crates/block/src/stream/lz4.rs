@@ -8,6 +8,7 @@ use std::io::{self, BufRead, Read};
 
 use sinterfs_model::{Error, Result};
 
+use super::block_stream::{BlockDecoder, BlockStream};
 use super::decoder::Decoder;
 use super::input::Input;
 
@@ -22,15 +23,11 @@ const BLOCK_MAX: usize = CONTENT_MAX + CONTENT_MAX / 255 + 16;
 
 /// Starts to decode.
 pub(super) fn decoder<R: BufRead + Send + 'static>(input: Input<R>) -> Result<Box<dyn Decoder<R>>> {
-    Ok(Box::new(Frame {
+    Ok(Box::new(BlockDecoder::new(Frame {
         input,
         is_started: false,
-        is_ended: false,
         block: Vec::new(),
-        content: Vec::new(),
-        used: 0,
-        len: 0,
-    }))
+    })))
 }
 
 /// The content of a frame.
@@ -38,17 +35,13 @@ struct Frame<R> {
     input: Input<R>,
     /// Whether the magic was read.
     is_started: bool,
-    is_ended: bool,
     block: Vec<u8>,
-    /// What the block decoded to, of which `used` bytes were read and `len` are there.
-    content: Vec<u8>,
-    used: usize,
-    len: usize,
 }
 
-impl<R: BufRead> Frame<R> {
-    /// Decodes the next block; returns whether there was one.
-    fn next_block(&mut self) -> io::Result<bool> {
+impl<R: BufRead> BlockStream for Frame<R> {
+    type Source = R;
+
+    fn next_block(&mut self, content: &mut Vec<u8>) -> io::Result<bool> {
         if !self.is_started {
             self.input.read_exact(&mut [0; MAGIC.len()])?;
             self.is_started = true;
@@ -74,28 +67,13 @@ impl<R: BufRead> Frame<R> {
         if found < len {
             return Err(bad(at, "the file ends in a block"));
         }
-        self.content.resize(CONTENT_MAX, 0);
-        let decoded = lzzzz::lz4::decompress(&self.block, &mut self.content);
-        self.len = decoded.map_err(|_| bad(at, "a damaged block"))?;
-        self.used = 0;
+        content.resize(CONTENT_MAX, 0);
+        let decoded = lzzzz::lz4::decompress(&self.block, content);
+        content.truncate(decoded.map_err(|_| bad(at, "a damaged block"))?);
         Ok(true)
     }
-}
 
-impl<R: BufRead> Read for Frame<R> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        while self.used == self.len && !self.is_ended {
-            self.is_ended = !self.next_block()?;
-        }
-        let mut rest = self.content.get(self.used..self.len).unwrap_or_default();
-        let count = rest.read(buf)?;
-        self.used += count;
-        Ok(count)
-    }
-}
-
-impl<R: BufRead + Send> Decoder<R> for Frame<R> {
-    fn into_input(self: Box<Self>) -> Input<R> {
+    fn into_input(self) -> Input<R> {
         self.input
     }
 }

@@ -9,6 +9,7 @@ use std::io::{self, BufRead, Read};
 use sinterfs_model::{Error, Result};
 use xxhash_rust::xxh32::{Xxh32, xxh32};
 
+use super::block_stream::{BlockDecoder, BlockStream};
 use super::decoder::Decoder;
 use super::input::Input;
 
@@ -20,17 +21,14 @@ const STORED: u32 = 1 << 31;
 
 /// Starts to decode.
 pub(super) fn decoder<R: BufRead + Send + 'static>(input: Input<R>) -> Result<Box<dyn Decoder<R>>> {
-    Ok(Box::new(Frame {
+    Ok(Box::new(BlockDecoder::new(Frame {
         input,
         header: None,
-        is_ended: false,
         stored: Vec::new(),
         history: Vec::new(),
-        content: Vec::new(),
-        used: 0,
         hash: Xxh32::new(0),
         total: 0,
-    }))
+    })))
 }
 
 /// What the descriptor of a frame says.
@@ -48,13 +46,9 @@ struct FrameHeader {
 struct Frame<R> {
     input: Input<R>,
     header: Option<FrameHeader>,
-    is_ended: bool,
     stored: Vec<u8>,
     /// The last bytes before the block.
     history: Vec<u8>,
-    /// What the block decoded to, of which `used` bytes were read.
-    content: Vec<u8>,
-    used: usize,
     hash: Xxh32,
     total: u64,
 }
@@ -92,8 +86,28 @@ impl<R: BufRead> Frame<R> {
         })
     }
 
-    /// Decodes the next block; returns whether there was one.
-    fn next_block(&mut self) -> io::Result<bool> {
+    /// Compares the checksum and the size of all content.
+    fn finish(&mut self, header: FrameHeader, at: u64) -> io::Result<()> {
+        if header.has_sum && self.array()? != self.hash.digest().to_le_bytes() {
+            return Err(bad("lz4 frame", at, "content with another checksum"));
+        }
+        if header.size.is_some_and(|size| size != self.total) {
+            return Err(bad("lz4 frame", at, "content of another size"));
+        }
+        Ok(())
+    }
+
+    fn array<const LEN: usize>(&mut self) -> io::Result<[u8; LEN]> {
+        let mut bytes = [0; LEN];
+        self.input.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+impl<R: BufRead> BlockStream for Frame<R> {
+    type Source = R;
+
+    fn next_block(&mut self, content: &mut Vec<u8>) -> io::Result<bool> {
         let header = match self.header {
             Some(header) => header,
             None => self.header()?,
@@ -119,59 +133,27 @@ impl<R: BufRead> Frame<R> {
             return Err(bad("lz4 block", at, "a block with another checksum"));
         }
         if word & STORED != 0 {
-            self.content.clone_from(&self.stored);
+            content.clone_from(&self.stored);
         } else {
-            self.content.resize(header.block_max, 0);
-            let (from, to) = (&self.stored, &mut self.content);
+            content.resize(header.block_max, 0);
+            let (from, to) = (&self.stored, &mut *content);
             let decoded = lzzzz::lz4::decompress_with_dict(from, to, &self.history);
             let decoded = decoded.map_err(|_| bad("lz4 block", at, "a damaged block"))?;
-            self.content.truncate(decoded);
+            content.truncate(decoded);
         }
-        self.used = 0;
-        self.total += self.content.len() as u64;
+        self.total += content.len() as u64;
         if header.has_sum {
-            self.hash.update(&self.content);
+            self.hash.update(content);
         }
         if header.are_linked {
-            self.history.extend_from_slice(&self.content);
+            self.history.extend_from_slice(content);
             let old = self.history.len().saturating_sub(HISTORY);
             self.history.drain(..old);
         }
         Ok(true)
     }
 
-    /// Compares the checksum and the size of all content.
-    fn finish(&mut self, header: FrameHeader, at: u64) -> io::Result<()> {
-        if header.has_sum && self.array()? != self.hash.digest().to_le_bytes() {
-            return Err(bad("lz4 frame", at, "content with another checksum"));
-        }
-        if header.size.is_some_and(|size| size != self.total) {
-            return Err(bad("lz4 frame", at, "content of another size"));
-        }
-        Ok(())
-    }
-
-    fn array<const LEN: usize>(&mut self) -> io::Result<[u8; LEN]> {
-        let mut bytes = [0; LEN];
-        self.input.read_exact(&mut bytes)?;
-        Ok(bytes)
-    }
-}
-
-impl<R: BufRead> Read for Frame<R> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        while self.used == self.content.len() && !self.is_ended {
-            self.is_ended = !self.next_block()?;
-        }
-        let mut rest = self.content.get(self.used..).unwrap_or_default();
-        let count = rest.read(buf)?;
-        self.used += count;
-        Ok(count)
-    }
-}
-
-impl<R: BufRead + Send> Decoder<R> for Frame<R> {
-    fn into_input(self: Box<Self>) -> Input<R> {
+    fn into_input(self) -> Input<R> {
         self.input
     }
 }
