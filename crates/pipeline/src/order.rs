@@ -6,7 +6,8 @@
 //! name and path. Candidates come from lists of contents that share a sketch value, of which at
 //! most `MAX_CANDIDATES` are compared, so time grows as n log n. More than `IN_MEMORY` contents of
 //! a category are ordered in runs of that length, by extension and name. The category with most
-//! bytes comes first. Contents that are already compressed come last, by path.
+//! bytes comes first. Contents that are already compressed come last, by path. With a price of
+//! reads, large contents come first where few blocks are decoded for them (`large`).
 //! **Invariant:** depends on the tree and the sketches alone; ties are broken by path.
 
 mod chain;
@@ -20,11 +21,10 @@ use sinterfs_model::{Category, Error, Result, Tree};
 
 use crate::dedupe::Contents;
 use crate::paths;
-use crate::read_cost::ReadCost;
+use crate::read_cost::{PriceFactor, ReadCost};
 use crate::sketches::IN_MEMORY;
 use chain::{Chain, ChainRules};
 use ordered::Ordered;
-pub(crate) use ordered::PriceFactor;
 
 /// The order in which contents are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -215,45 +215,79 @@ fn by_similarity(tree: &Tree, contents: &Contents, clustering: Clustering) -> Re
         block_starts: Vec::new(),
         price_factors: Vec::new(),
     };
-    let size = |index: u32| paths::size(tree, item(index).original);
-    let build = |alike: &[u32], large: u64| -> Result<Chain> {
-        let rules = ChainRules {
-            min_agreement: clustering.min_agreement,
-            large,
-            size,
-        };
-        let mut chain = Chain::default();
-        // the sketches of one run are in memory at a time
-        for run in alike.chunks(IN_MEMORY) {
-            let files = run.iter().map(|&index| item(index).file);
-            chain.extend(run, contents.sketches.load(files)?, &rules);
-        }
-        Ok(chain)
-    };
     for alike in groups {
-        let mut chain = build(alike, u64::MAX)?;
+        let group = Group {
+            tree,
+            contents,
+            alike,
+        };
+        group.place(clustering, &mut ordered)?;
+    }
+    ordered.contents.extend(last);
+    Ok(ordered)
+}
+
+/// The contents of one category, in the order in which clusters begin.
+struct Group<'a> {
+    tree: &'a Tree,
+    contents: &'a Contents,
+    alike: &'a [u32],
+}
+
+impl Group<'_> {
+    /// Appends the contents to an order.
+    fn place(&self, clustering: Clustering, ordered: &mut Ordered) -> Result<()> {
+        let agreement = clustering.min_agreement;
+        let mut chain = self.chain(agreement, u64::MAX)?;
+        let size = |index: u32| self.size(index);
         match clustering.large {
             LargeContents::InOrder => ordered.contents.append(&mut chain.contents),
             LargeContents::FirstInBlocks(block_size) => {
                 let factor = PriceFactor::of(chain.bytes, chain.new_bytes);
                 // where contents share parts only, all others refer to what comes first
                 if factor > PriceFactor::default() {
-                    chain = build(alike, large::least(block_size.into()))?;
+                    chain = self.chain(agreement, large::least(block_size.into()))?;
+                    ordered.price_factors.extend(self.priced(factor));
                 }
-                let category = alike.first().and_then(|&index| item(index).category);
-                // what text repeats is short: storing it again costs more than it saves readers
-                if let Some(category) = category.filter(|&category| category != Category::Text) {
-                    ordered.price_factors.push((category, factor));
-                }
-                large::first_in_blocks(&chain, block_size.into(), size, &mut ordered);
+                large::first_in_blocks(&chain, block_size.into(), size, ordered);
             }
             LargeContents::FirstInCategory(block_size) => {
-                large::first_in_category(&chain, block_size.into(), size, &mut ordered);
+                large::first_in_category(&chain, block_size.into(), size, ordered);
             }
         }
+        Ok(())
     }
-    ordered.contents.extend(last);
-    Ok(ordered)
+
+    /// Returns the category with a factor of its price. Text has none: what it repeats is short,
+    /// and storing it again costs more than it saves readers.
+    fn priced(&self, factor: PriceFactor) -> Option<(Category, PriceFactor)> {
+        let first = self.alike.first()?;
+        let category = self.contents.items[*first as usize].category?;
+        (category != Category::Text).then_some((category, factor))
+    }
+
+    /// Chains the contents by similarity; those of at least `large` bytes begin clusters first.
+    fn chain(&self, min_agreement: usize, large: u64) -> Result<Chain> {
+        let rules = ChainRules {
+            min_agreement,
+            large,
+            size: |index| self.size(index),
+        };
+        let mut chain = Chain::default();
+        // the sketches of one run are in memory at a time
+        for run in self.alike.chunks(IN_MEMORY) {
+            let files = run
+                .iter()
+                .map(|&index| self.contents.items[index as usize].file);
+            chain.extend(run, self.contents.sketches.load(files)?, &rules);
+        }
+        Ok(chain)
+    }
+
+    /// Returns the bytes of a content.
+    fn size(&self, index: u32) -> u64 {
+        paths::size(self.tree, self.contents.items[index as usize].original)
+    }
 }
 
 #[cfg(test)]

@@ -21,8 +21,7 @@ use sinterfs_model::{BlockId, Category, Error, MapExtent, Observer, Result, Segm
 use crate::anchors::{Anchor, Anchors, BlockPosition, Spacing};
 use crate::base::BaseBlocks;
 use crate::match_store::{MatchStore, Retention};
-use crate::order::PriceFactor;
-use crate::read_cost::ReadCost;
+use crate::read_cost::{PriceFactor, ReadCost};
 use crate::segment::base_follow::{BaseFollower, BaseUsage};
 use crate::segment::reach::Reach;
 use crate::segment::segmented::{ExtentList, Segmented};
