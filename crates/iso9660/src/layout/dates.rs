@@ -39,19 +39,23 @@ impl LongDate {
     /// The date that means none.
     pub const NONE: Self = Self(*b"0000000000000000\0");
 
+    /// Makes the date of digits in UTC.
+    pub fn in_utc(digits: [u8; 16]) -> Self {
+        let mut bytes = Self::NONE.0;
+        for (to, from) in bytes.iter_mut().zip(digits) {
+            *to = from;
+        }
+        Self(bytes)
+    }
+
     /// Returns whether digits are those of a date in UTC.
     pub fn is_date(digits: &[u8; 16]) -> bool {
-        let mut bytes = Self::NONE.0;
-        bytes
-            .get_mut(..digits.len())
-            .unwrap_or_default()
-            .copy_from_slice(digits);
         let is_time = |at: usize, most: &[u8; 2]| digits.get(at..at + 2) <= Some(most);
         digits.iter().all(u8::is_ascii_digit)
             && [(8, b"23"), (10, b"59"), (12, b"60")]
                 .iter()
                 .all(|(at, most)| is_time(*at, most))
-            && Self(bytes).hundredths().is_some()
+            && Self::in_utc(*digits).hundredths().is_some()
     }
 
     /// Returns the time in hundredths of seconds since 1970.

@@ -110,13 +110,12 @@ pub(super) fn volume(options: &WriteOptions, place: &TreePlace, kind: TreeKind) 
     for at in [702, 739, 776] {
         sector.text(at, 37, b"", joliet);
     }
-    let mut made = made.map_or(LongDate::NONE, LongDate::from_seconds).0;
-    if let (Some(digits), [place @ .., zone]) = (&options.date, &mut made) {
-        place.copy_from_slice(digits);
-        *zone = 0;
-    }
-    sector.put(813, &made);
-    sector.put(830, &made);
+    let made = match options.date {
+        Some(digits) => LongDate::in_utc(digits),
+        None => made.map_or(LongDate::NONE, LongDate::from_seconds),
+    };
+    sector.put(813, &made.0);
+    sector.put(830, &made.0);
     sector.put(847, &LongDate::NONE.0);
     sector.put(864, &LongDate::NONE.0);
     sector.put(881, &[version]);
