@@ -10,50 +10,61 @@ use sinterfs::{Error, Result};
 use super::mkisofs_sources::PathSpecs;
 use super::parsed::Parsed;
 
+/// The options of one boot image.
+#[derive(Default)]
+struct BootOptions {
+    /// The word of the image itself.
+    image: Option<String>,
+    /// The words that follow it.
+    details: Vec<String>,
+    emulates_nothing: bool,
+}
+
+impl BootOptions {
+    /// Adds the words of the image, if there is one.
+    fn finish(self, words: &mut Vec<String>) -> Result<()> {
+        let Some(image) = self.image else {
+            if self.details.is_empty() && !self.emulates_nothing {
+                return Ok(());
+            }
+            return Err(Error::invalid("options of a boot image, but no -b or -e"));
+        };
+        if !self.emulates_nothing {
+            let what = "boot images that emulate floppy disks are not supported: -no-emul-boot";
+            return Err(Error::unsupported(what));
+        }
+        words.push(image);
+        words.extend(self.details);
+        Ok(())
+    }
+}
+
 /// Translates the options of boot images, which count from one image to the next.
 pub(super) fn boot_images(
     parsed: &Parsed,
     sources: &PathSpecs,
     words: &mut Vec<String>,
 ) -> Result<()> {
-    // the options of the current image: its own words, and whether it emulates nothing
-    let mut image: (Option<String>, Vec<String>, bool) = (None, Vec::new(), false);
-    let finish = |image: (Option<String>, Vec<String>, bool), words: &mut Vec<String>| {
-        let (own, details, emulates_nothing) = image;
-        let Some(own) = own else {
-            if details.is_empty() && !emulates_nothing {
-                return Ok(());
-            }
-            return Err(Error::invalid("options of a boot image, but no -b or -e"));
-        };
-        if !emulates_nothing {
-            let what = "boot images that emulate floppy disks are not supported: -no-emul-boot";
-            return Err(Error::unsupported(what));
-        }
-        words.push(own);
-        words.extend(details);
-        Ok(())
-    };
+    let mut current = BootOptions::default();
     for (name, typed, value) in parsed.in_order() {
         match name {
-            "-eltorito-alt-boot" => finish(std::mem::take(&mut image), words)?,
+            "-eltorito-alt-boot" => std::mem::take(&mut current).finish(words)?,
             "-b" | "-e" => {
-                if image.0.is_some() {
-                    finish(std::mem::take(&mut image), words)?;
+                if current.image.is_some() {
+                    std::mem::take(&mut current).finish(words)?;
                 }
-                image.0 = Some(boot_image(name == "-e", typed, value, sources)?);
+                current.image = Some(boot_image(name == "-e", typed, value, sources)?);
             }
-            "-no-emul-boot" => image.2 = true,
+            "-no-emul-boot" => current.emulates_nothing = true,
             "-boot-load-size" => {
-                image
-                    .1
-                    .push(word(typed, "boot-load-size", &value.to_string_lossy())?);
+                let sectors = word(typed, "boot-load-size", &value.to_string_lossy())?;
+                current.details.push(sectors);
             }
-            "-boot-info-table" => image.1.push("boot-info-table".to_owned()),
+            "-boot-info-table" => current.details.push("boot-info-table".to_owned()),
             _ => {}
         }
     }
-    finish(image, words)
+    current.finish(words)
 }
 
 /// Returns the word of a boot image: a file of the image, or a partition that is appended.
