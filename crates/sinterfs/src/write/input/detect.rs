@@ -38,8 +38,9 @@ impl Whiteouts {
 impl Input {
     /// Detects the kind of a file; `options` apply to an image.
     ///
-    /// # Errors `Io` if it does not exist or cannot be read, `Invalid` for options of images where
-    /// it is none.
+    /// # Errors
+    /// `Io` if it does not exist or cannot be read, `Invalid` for options of images where it is
+    /// none.
     pub fn of(path: &Path, options: &OpenOptions) -> Result<Self> {
         let path = path.to_owned();
         let what = What::of(&path, options)?;
