@@ -7,10 +7,11 @@ mod support;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
+use support::archives::{build_from, has};
 use support::listing::{Listing, differences, listing};
-use support::{is_root, run, scratch, shell, sinter, skip};
+use support::{is_root, run, scratch, shell, sinter};
 
 /// The time before which nothing was made that these tests make.
 fn now() -> i64 {
@@ -18,28 +19,11 @@ fn now() -> i64 {
     i64::try_from(now.unwrap().as_secs()).unwrap() - 5
 }
 
-/// Returns whether a program is there.
-fn has(program: &str) -> bool {
-    let found = Command::new(program).arg("--version").output().is_ok();
-    if !found {
-        skip(&format!("no {program}"));
-    }
-    found
-}
-
-/// Builds from sources, whatever comes of it.
-fn try_build(sources: &[&OsStr], image: &Path, flags: &[&str]) -> Output {
-    let mut command = sinter();
-    command.args(["build", "--force", "-l1", "-q"]);
-    command.args(flags).args(sources).arg("-o").arg(image);
-    command.output().unwrap()
-}
-
 /// Builds from an archive and lists what is unpacked of the image; what is unpacked of the archive
 /// itself must be the same.
 fn ours(work: &Path, archive: &Path, made: i64) -> Listing {
     let (image, to) = (work.join("ours.erofs"), work.join("ours"));
-    let output = try_build(&[archive.as_os_str()], &image, &[]);
+    let output = build_from(&[archive.as_os_str()], &image, &[]);
     assert!(output.status.success(), "{}: {output:?}", archive.display());
     let _ = fs::remove_dir_all(&to);
     run([
@@ -88,7 +72,7 @@ fn tars_of_upstream_are_what_tar_and_bsdtar_read() {
         if name.contains("/file-size/") {
             // a header of a large file and nothing behind it: nobody takes these
             assert!(theirs(work.path(), &path, "tar", made).is_none(), "{name}");
-            let output = try_build(&[path.as_os_str()], &work.path().join("cut"), &[]);
+            let output = build_from(&[path.as_os_str()], &work.path().join("cut"), &[]);
             let words = String::from_utf8_lossy(&output.stderr).into_owned();
             assert_eq!(output.status.code(), Some(3), "{name}: {words}");
             assert!(words.contains("ends before"), "{name}: {words}");
@@ -249,7 +233,7 @@ fn a_tar_of_a_directory_gives_the_bytes_of_the_directory() {
     }
     let build = |source: &str, flags: &[&str]| {
         let (image, source) = (work.path().join("image"), work.path().join(source));
-        let output = try_build(&[source.as_os_str()], &image, flags);
+        let output = build_from(&[source.as_os_str()], &image, flags);
         assert!(output.status.success(), "{output:?}");
         fs::read(image).unwrap()
     };
@@ -283,7 +267,7 @@ fn a_pipe_and_a_named_pipe_are_archives() {
     let expected = work.path().join("expected");
     let archive = work.path().join("x.tar");
     assert!(
-        try_build(&[archive.as_os_str()], &expected, &[])
+        build_from(&[archive.as_os_str()], &expected, &[])
             .status
             .success()
     );
@@ -403,7 +387,7 @@ add(t, '', tarfile.REGTYPE)
     assert_eq!(fs::read(to.join("twice")).unwrap(), b"22");
     assert_eq!(fs::read(to.join("keeps")).unwrap(), b"1");
     // what is left out on purpose is not missed
-    let output = try_build(
+    let output = build_from(
         &[archive.as_os_str()],
         &image,
         &["--exclude", "t*", "--exclude=/abs/file"],
@@ -439,7 +423,7 @@ fn archives_that_are_cut_or_damaged_leave_no_image() {
         let _ = fs::remove_file(&image);
         let path = work.path().join("damaged");
         fs::write(&path, bytes).unwrap();
-        let output = try_build(&[path.as_os_str()], &image, &[]);
+        let output = build_from(&[path.as_os_str()], &image, &[]);
         assert_eq!(output.status.success(), image.exists(), "{output:?}");
         output.status.code()
     };
@@ -463,7 +447,7 @@ fn archives_that_are_cut_or_damaged_leave_no_image() {
             .chain([image.as_os_str(), path.as_os_str()]));
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(told.contains(words), "{told}");
-        let output = try_build(&[path.as_os_str()], &image, &["--strict"]);
+        let output = build_from(&[path.as_os_str()], &image, &["--strict"]);
         assert!(!output.status.success(), "{output:?}");
     }
     for len in [600, 1024, 2000, 30_000, end - 600] {
@@ -529,13 +513,13 @@ fn sums_of_cpio_are_compared() {
     shell(work, script);
     let archive = work.join("a.cpio");
     let image = work.join("image");
-    let output = try_build(&[archive.as_os_str()], &image, &["-f", "dwarfs"]);
+    let output = build_from(&[archive.as_os_str()], &image, &["-f", "dwarfs"]);
     assert!(output.status.success(), "{output:?}");
     let mut bytes = fs::read(&archive).unwrap();
     let at = bytes.windows(6).position(|six| six == b"29999\n").unwrap();
     bytes[at] = b'3';
     fs::write(work.join("b.cpio"), bytes).unwrap();
-    let output = try_build(
+    let output = build_from(
         &[work.join("b.cpio").as_os_str()],
         &work.join("x"),
         &["-f", "dwarfs"],
@@ -586,7 +570,7 @@ fn debian_packages_are_what_dpkg_unpacks() {
         assert!(found.is_empty(), "{compression}:\n{found}");
         let bytes = fs::read(&package).unwrap();
         fs::write(&package, &bytes[..bytes.len() / 2]).unwrap();
-        let output = try_build(&[package.as_os_str()], &work.path().join("cut"), &[]);
+        let output = build_from(&[package.as_os_str()], &work.path().join("cut"), &[]);
         assert!(!output.status.success(), "{compression}");
     }
 }
@@ -630,99 +614,8 @@ fn rpm_packages_are_what_bsdtar_unpacks() {
         assert!(found.is_empty(), "{payload}:\n{found}");
         let bytes = fs::read(&package).unwrap();
         fs::write(&package, &bytes[..bytes.len() / 2]).unwrap();
-        let output = try_build(&[package.as_os_str()], &work.path().join("cut"), &[]);
+        let output = build_from(&[package.as_os_str()], &work.path().join("cut"), &[]);
         assert!(!output.status.success(), "{payload}");
-    }
-}
-
-/// Looks into an image and the archive that it was made of.
-fn looks_the_same(image: &Path, archive: &Path) {
-    for words in [
-        "ls -R @",
-        "tree @",
-        "find @",
-        "cat @ etc/name",
-        "grep 29999 @",
-        "extract --tar @",
-    ] {
-        let said = |of: &Path| {
-            let words = words.split(' ').map(|word| match word {
-                "@" => of.as_os_str(),
-                word => OsStr::new(word),
-            });
-            run(words).stdout
-        };
-        let (expected, found) = (said(image), said(archive));
-        assert!(!found.is_empty() && expected == found, "{words}");
-    }
-}
-
-#[test]
-fn an_initramfs_of_several_archives_is_one_tree() {
-    let tools = ["cpio", "gzip", "xz", "zstd", "lz4"];
-    if !tools.into_iter().all(has) {
-        return;
-    }
-    let work = scratch();
-    let script = "mkdir -p one/kernel/x86 two/etc two/kernel three/etc
-        echo microcode >one/kernel/x86/code; ln one/kernel/x86/code one/kernel/hard
-        echo two >two/etc/name; seq 1 30000 >two/etc/numbers; echo three >three/etc/name
-        for part in one two three; do
-            (cd $part; find . | sort | cpio -o -H newc --quiet >../$part.cpio)
-        done
-        mkdir tree; cp -a one/. two/. three/. tree";
-    shell(work.path(), script);
-    let image = work.path().join("image.dwarfs");
-    let to = work.path().join("to");
-    for make in [
-        "cat one.cpio two.cpio three.cpio",
-        "cat one.cpio; head -c 4096 /dev/zero; cat two.cpio; head -c 508 /dev/zero; cat three.cpio",
-        "cat one.cpio; cat two.cpio three.cpio | gzip",
-        "cat one.cpio; head -c 1024 /dev/zero; cat two.cpio three.cpio | zstd -q",
-        "cat one.cpio two.cpio; xz --check=crc32 <three.cpio",
-        "cat one.cpio two.cpio three.cpio | zstd -q",
-        "cat one.cpio two.cpio three.cpio | lz4 -lq",
-        "cat one.cpio two.cpio three.cpio | xz --format=lzma",
-        "cat one.cpio; head -c 512 /dev/zero; cat two.cpio three.cpio | lz4 -lq",
-        "cat one.cpio; cat two.cpio three.cpio | xz --format=lzma",
-        "lz4 -lq <one.cpio; head -c 3 /dev/zero; lz4 -lq <two.cpio; lz4 -lq <three.cpio",
-        "xz --format=lzma <one.cpio; lz4 -lq <two.cpio; head -c 4 /dev/zero; gzip <three.cpio",
-        "gzip <one.cpio; head -c 700 /dev/zero; cat two.cpio; xz --format=lzma <three.cpio",
-        "bzip2 <one.cpio; xz --check=crc32 <two.cpio; zstd -q <three.cpio; head -c 9 /dev/zero",
-    ] {
-        shell(work.path(), &format!("( {make} ) >initrd"));
-        let initrd = work.path().join("initrd");
-        let output = try_build(&[initrd.as_os_str()], &image, &[]);
-        assert!(output.status.success(), "{make}: {output:?}");
-        assert!(output.stderr.is_empty(), "{make}: {output:?}");
-        for from in [&image, &initrd] {
-            let _ = fs::remove_dir_all(&to);
-            run([
-                "extract".as_ref(),
-                from.as_os_str(),
-                "-q".as_ref(),
-                "-o".as_ref(),
-                to.as_os_str(),
-            ]);
-            shell(
-                work.path(),
-                "diff -r tree to; test to/kernel/hard -ef to/kernel/x86/code",
-            );
-        }
-        looks_the_same(&image, &initrd);
-    }
-    for compress in ["gzip", "lz4 -lq", "xz --format=lzma"] {
-        shell(
-            work.path(),
-            &format!("( cat one.cpio; {compress} <two.cpio | head -c 2000 ) >initrd"),
-        );
-        let output = try_build(&[work.path().join("initrd").as_os_str()], &image, &[]);
-        let message = String::from_utf8_lossy(&output.stderr).into_owned();
-        // the blocks of LZ4 are behind the magic of their frame
-        let at = fs::metadata(work.path().join("one.cpio")).unwrap().len();
-        let at = [at, at + 4].map(|at| format!("at {at:#x}: "));
-        assert!(at.iter().any(|at| message.contains(at)), "{message}");
-        assert!(!output.status.success(), "{output:?}");
     }
 }
 
@@ -736,7 +629,7 @@ fn a_directory_of_an_archive_is_the_root() {
     let image = path("image.dwarfs");
     let archive = path("a.tgz");
     let flags = ["--archive-root", "/d/", "--exclude", "/sub/h"];
-    let output = try_build(&[archive.as_os_str()], &image, &flags);
+    let output = build_from(&[archive.as_os_str()], &image, &flags);
     assert!(output.status.success(), "{output:?}");
     let compared = "cmp to/hard t/e/f; diff -r to t/d; test \"$(stat -c %a to)\" = 750";
     run([
@@ -753,7 +646,7 @@ fn a_directory_of_an_archive_is_the_root() {
         (&archive, "d/..", 2),
         (&path("t"), "d", 2),
     ] {
-        let failed = try_build(&[source.as_os_str()], &image, &["--archive-root", root]);
+        let failed = build_from(&[source.as_os_str()], &image, &["--archive-root", root]);
         assert_eq!(failed.status.code(), Some(code), "{root}: {failed:?}");
     }
 }

@@ -6,23 +6,11 @@
 mod support;
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use support::archives::words_of;
-use support::{compare, is_root, make_tree, run, scratch, skip, vectors};
-
-/// Calls the program by another name, in a directory.
-fn called(work: &Path, name: &str, words: &[&str]) -> Output {
-    let link = work.join(name);
-    if !link.exists() {
-        symlink(env!("CARGO_BIN_EXE_sinter"), &link).unwrap();
-    }
-    let mut command = Command::new(link);
-    command.env_remove("SOURCE_DATE_EPOCH").current_dir(work);
-    command.args(words).output().unwrap()
-}
+use support::{called, compare, is_root, make_tree, run, scratch, skip, vectors};
 
 fn extracted(image: &Path, to: &Path) {
     let words = [Path::new("extract"), Path::new("-q"), Path::new("-o")];

@@ -6,12 +6,11 @@
 mod support;
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use support::archives::words_of;
-use support::{run, scratch, skip, try_run};
+use support::{called, run, scratch, skip, try_run};
 
 /// Runs a script in a directory; returns what it prints, or `None` where a tool is missing.
 fn printed(work: &Path, script: &str) -> Option<String> {
@@ -25,17 +24,6 @@ fn printed(work: &Path, script: &str) -> Option<String> {
     }
     assert!(output.status.success(), "{script}: {}", words_of(&output));
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-/// Calls the program by another name, in a directory.
-fn called(work: &Path, name: &str, words: &[&str]) -> Output {
-    let link = work.join(name);
-    if !link.exists() {
-        symlink(env!("CARGO_BIN_EXE_sinter"), &link).unwrap();
-    }
-    let mut command = Command::new(link);
-    command.env_remove("SOURCE_DATE_EPOCH").current_dir(work);
-    command.args(words).output().unwrap()
 }
 
 /// Makes an image by the program under another name.

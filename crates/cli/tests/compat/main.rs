@@ -13,21 +13,10 @@ mod support;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use support::archives::{has, words_of};
-use support::{compare, is_root, make_tree, run, scratch, shell, skip, vectors};
-
-/// Calls the program by another name.
-fn called(work: &Path, name: &str, args: &[&str]) -> Output {
-    let link = work.join(name);
-    if !link.exists() {
-        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_sinter"), &link).expect("a symlink");
-    }
-    let mut command = Command::new(link);
-    command.env_remove("SOURCE_DATE_EPOCH").current_dir(work);
-    command.args(args).output().expect("the program")
-}
+use support::{called, compare, is_root, make_tree, run, scratch, shell, skip, vectors};
 
 fn call(work: &Path, name: &str, args: &[&str]) {
     let output = called(work, name, args);

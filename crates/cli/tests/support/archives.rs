@@ -1,5 +1,6 @@
 //! Other programs that read archives: GNU tar, bsdtar, GNU cpio, bsdcpio and Python.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -86,7 +87,7 @@ impl Reader {
     }
 
     /// Unpacks what `sinter extract` writes with arguments into a new directory, through a pipe.
-    pub fn unpack<S: AsRef<std::ffi::OsStr>>(&self, args: &[S], dir: &Path) {
+    pub fn unpack<S: AsRef<OsStr>>(&self, args: &[S], dir: &Path) {
         std::fs::create_dir(dir).expect("a directory");
         let mut ours = sinter();
         ours.arg("extract").args(args).stdout(Stdio::piped());
@@ -119,4 +120,12 @@ pub fn words_of(output: &Output) -> String {
         output.status,
         String::from_utf8_lossy(&output.stderr)
     )
+}
+
+/// Builds from sources with flags, fast and quietly, whatever comes of it.
+pub fn build_from(sources: &[&OsStr], image: &Path, flags: &[&str]) -> Output {
+    let mut command = sinter();
+    command.args(["build", "--force", "-l1", "-q"]);
+    command.args(flags).args(sources).arg("-o").arg(image);
+    command.output().expect("sinter starts")
 }

@@ -236,3 +236,14 @@ pub fn kernel_mounts(format: &str) -> bool {
     skip(&format!("the kernel does not mount {format} here"));
     false
 }
+
+/// Calls the program by another name, in a directory.
+pub fn called(work: &Path, name: &str, words: &[&str]) -> Output {
+    let link = work.join(name);
+    if !link.exists() {
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_sinter"), &link).expect("a symlink");
+    }
+    let mut command = Command::new(link);
+    command.env_remove("SOURCE_DATE_EPOCH").current_dir(work);
+    command.args(words).output().expect("the program")
+}
