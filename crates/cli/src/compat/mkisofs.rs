@@ -6,6 +6,7 @@ use std::ffi::{OsStr, OsString};
 use sinterfs::{Error, Result};
 
 use super::mkisofs_boot::{appended, boot_images, word};
+use super::mkisofs_others::OTHERS;
 use super::mkisofs_sources::{self, PathSpecs, SlashAtEnd};
 use super::parsed::{Parsed, with_value};
 use super::table::Meaning::{Already, Combined, Noted, Refused, Same};
@@ -27,7 +28,7 @@ line shows the equivalent option of these commands.",
         style: Style::Words,
         help: &["-help"],
         version: &["-version"],
-        rules: &[RULES],
+        rules: &[RULES, OTHERS],
         translate,
     }
 }
@@ -122,7 +123,7 @@ const RULES: &[Rule] = &[
         Combined("with -isohybrid-mbr: there is a GPT if there is an image for UEFI"),
     ),
     rule(
-        &["-G", "-generic-boot"],
+        &["-G", "-generic-boot", "--embedded-boot"],
         "FILE",
         Combined("--extended system-area=FILE"),
     ),

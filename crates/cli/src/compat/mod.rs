@@ -16,6 +16,7 @@ mod mkfs_erofs;
 mod mkfs_erofs_options;
 mod mkisofs;
 mod mkisofs_boot;
+mod mkisofs_others;
 mod mkisofs_sources;
 mod mksquashfs;
 mod mksquashfs_append;

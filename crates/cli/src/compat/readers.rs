@@ -148,7 +148,17 @@ const DWARFSEXTRACT_RULES: &[Rule] = &[
         Refused("progress is shown on standard error"),
     ),
     rule(
-        &["--perfmon"],
+        &["--skip-devices", "--skip-specials"],
+        "",
+        Refused("`sinter extract --exclude PATTERN` leaves out files by their names"),
+    ),
+    rule(
+        &["--num-disk-writers"],
+        "N",
+        Noted("the threads that decode files write them"),
+    ),
+    rule(
+        &["--perfmon", "--perfmon-trace"],
         "[=X]",
         Refused("`sinter mount --stats FILE` measures reads of a mount"),
     ),
@@ -161,6 +171,11 @@ const DWARFSEXTRACT_RULES: &[Rule] = &[
         &["--log-level"],
         "LEVEL",
         Refused("`sinter extract --quiet` shows warnings and errors only"),
+    ),
+    rule(
+        &["--log-with-context"],
+        "",
+        Refused("log messages have no source locations"),
     ),
     rule(
         &["--format-options"],

@@ -2,8 +2,8 @@
 //! a page of all of them, which is made from their help and from our tables.
 //!
 //! `real_options.txt` lists the options by program and version. Where that version is at hand, in
-//! PATH or in a directory that `SINTER_PEER_SQUASHFS`, `SINTER_PEER_EROFS` or
-//! `SINTER_PEER_COMPOSEFS` names, its help is compared with the list. With `SINTER_BLESS` the page
+//! PATH or in a directory that `SINTER_PEER_SQUASHFS`, `SINTER_PEER_EROFS`, `SINTER_PEER_COMPOSEFS`
+//! or `SINTER_PEER_DWARFS` names, its help is compared with the list. With `SINTER_BLESS` the page
 //! is written.
 
 use std::collections::BTreeSet;
@@ -66,7 +66,8 @@ fn every_option_of_the_real_programs_is_taken_or_refused() {
 
 /// Finds a real program of a version.
 fn found(real: &Real) -> Option<PathBuf> {
-    let peers = ["SQUASHFS", "EROFS", "COMPOSEFS"].map(|peer| format!("SINTER_PEER_{peer}"));
+    let peers =
+        ["SQUASHFS", "EROFS", "COMPOSEFS", "DWARFS"].map(|peer| format!("SINTER_PEER_{peer}"));
     let dirs = peers.iter().map(String::as_str).chain(["PATH"]);
     let dirs = dirs.filter_map(std::env::var_os);
     let dirs: Vec<PathBuf> = dirs
@@ -91,8 +92,30 @@ fn said(program: &Path, option: &str) -> String {
         .concat()
 }
 
+/// How help lists options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// One dash before words, one option a line.
+    Squashfs,
+    /// One dash before words, all forms of an option in a line.
+    Mkisofs,
+    /// One dash before letters, two before words.
+    Getopt,
+}
+
+impl Form {
+    fn of(help: &str) -> Self {
+        match help {
+            "-help-all" => Self::Squashfs,
+            "-help" => Self::Mkisofs,
+            _ => Self::Getopt,
+        }
+    }
+}
+
 /// Returns the options at the beginning of a line of help, in all their forms.
-fn of_line(line: &str, is_squashfs: bool) -> Vec<String> {
+fn of_line(line: &str, form: Form) -> Vec<String> {
+    let is_squashfs = form == Form::Squashfs;
     let start = line.trim_start();
     let indent = line.get(..line.len() - start.len()).unwrap_or_default();
     let is_description = if is_squashfs {
@@ -107,7 +130,7 @@ fn of_line(line: &str, is_squashfs: bool) -> Vec<String> {
     // what follows a tab or two spaces describes the option
     let head = start.split('\t').next().unwrap_or(start);
     let head = head.split("  ").next().unwrap_or(head);
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     let mut options = Vec::new();
     let words = head.split(|c: char| " ,<=#".contains(c));
     let is_option = |word: &&str| {
@@ -123,7 +146,7 @@ fn of_line(line: &str, is_squashfs: bool) -> Vec<String> {
         let end = word.find(|c| !is_part(c)).unwrap_or(word.len());
         let (name, rest) = word.split_at(end);
         let bracket = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-        let is_long = is_squashfs || name.starts_with("--");
+        let is_long = form != Form::Getopt || name.starts_with("--");
         options.push(
             if is_long {
                 name
@@ -146,9 +169,9 @@ fn the_list_is_what_the_help_of_the_real_programs_has() {
             eprintln!("NOT RUN: {} {} is not at hand", real.name, real.version);
             continue;
         };
-        let is_squashfs = real.help == "-help-all";
+        let form = Form::of(real.help);
         let help = said(&program, real.help);
-        let lines = help.lines().flat_map(|line| of_line(line, is_squashfs));
+        let lines = help.lines().flat_map(|line| of_line(line, form));
         let in_help: BTreeSet<String> = lines.collect();
         let in_list: BTreeSet<String> = real.options.iter().map(ToString::to_string).collect();
         let missing: Vec<_> = in_help.difference(&in_list).collect();
