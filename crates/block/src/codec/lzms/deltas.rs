@@ -15,23 +15,33 @@ const SPREAD: u32 = 0x9e37_79b1;
 /// The shortest delta that is worth its symbol.
 pub(super) const MIN_DELTA: usize = 3;
 
+/// Where differences were met.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    /// The position, plus one; 0 for none.
+    after: u32,
+    /// The first four differences there: most candidates differ in them, and content far before
+    /// is in no cache.
+    steps: u32,
+}
+
 /// The latest positions of differences.
 #[derive(Debug)]
 pub(super) struct DeltaFinder {
-    /// For each power the latest position of a hash, plus one.
-    seen: Vec<u32>,
+    /// For each power the latest position of a hash.
+    seen: Vec<Seen>,
 }
 
 impl DeltaFinder {
     pub(super) fn new() -> Self {
         Self {
-            seen: vec![0; (Delta::POWERS as usize) << HASH_BITS],
+            seen: vec![Seen::default(); (Delta::POWERS as usize) << HASH_BITS],
         }
     }
 
     /// Forgets all positions.
     pub(super) fn start(&mut self) {
-        self.seen.fill(0);
+        self.seen.fill(Seen::default());
     }
 
     /// Notes a position and returns the longest delta there, of at most `most` bytes.
@@ -58,17 +68,27 @@ impl DeltaFinder {
             };
             let phase = u32::try_from(at & (span - 1)).unwrap_or(0) << 24;
             let hash = (word ^ phase).wrapping_mul(SPREAD) >> (32 - HASH_BITS);
-            let now = u32::try_from(at).unwrap_or(u32::MAX - 1) + 1;
+            let now = Seen {
+                after: u32::try_from(at).unwrap_or(u32::MAX - 1) + 1,
+                steps: u32::try_from(steps & 0xffff_ffff).unwrap_or(0),
+            };
             let index = (power << HASH_BITS | hash) as usize;
             let Some(seen) = self.seen.get_mut(index) else {
                 continue;
             };
             let before = std::mem::replace(seen, now);
-            let back = (now - before) as usize;
-            if before == 0 || back & (span - 1) != 0 || back + span > at {
+            let back = (now.after - before.after) as usize;
+            if before.after == 0 || back & (span - 1) != 0 || back + span > at {
                 continue;
             }
-            let length = agreement(content, at, (back, span), most);
+            let first = ((now.steps ^ before.steps).trailing_zeros() / 8) as usize;
+            if first <= longest {
+                continue;
+            }
+            let length = match first {
+                4.. => agreement(content, at, (back, span), most),
+                _ => first.min(most),
+            };
             if length > longest {
                 longest = length;
                 let distance = u32::try_from(back >> power).unwrap_or(0);

@@ -52,10 +52,13 @@ impl<T: Copy> Recent<T> {
     /// Returns the value that an item refers to by an index below [`REPEATS`], and puts it first.
     #[inline]
     pub(super) fn repeat(&mut self, index: usize) -> T {
-        let last = (index + usize::from(self.skipped)).min(REPEATS);
-        if let Some(part) = self.values.get_mut(..=last) {
-            part.rotate_right(1);
-        }
+        let [a, b, c, d] = self.values;
+        self.values = match index + usize::from(self.skipped) {
+            0 => [a, b, c, d],
+            1 => [b, a, c, d],
+            2 => [c, a, b, d],
+            _ => [d, a, b, c],
+        };
         self.skipped = 1;
         let [first, ..] = self.values;
         first
