@@ -75,7 +75,7 @@ fn found(real: &Real) -> Option<PathBuf> {
         .collect();
     let programs = dirs.iter().map(|dir| dir.join(real.name));
     let is_version = |program: &PathBuf| {
-        let asks = ["-version", "--version"];
+        let asks = ["-version", "--version", real.help];
         asks.into_iter()
             .any(|ask| said(program, ask).contains(real.version))
     };
@@ -94,7 +94,7 @@ fn said(program: &Path, option: &str) -> String {
 
 /// How help lists options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum HelpForm {
     /// One dash before words, one option a line.
     Squashfs,
     /// One dash before words, all forms of an option in a line.
@@ -103,7 +103,7 @@ enum Form {
     Getopt,
 }
 
-impl Form {
+impl HelpForm {
     fn of(help: &str) -> Self {
         match help {
             "-help-all" => Self::Squashfs,
@@ -114,8 +114,8 @@ impl Form {
 }
 
 /// Returns the options at the beginning of a line of help, in all their forms.
-fn of_line(line: &str, form: Form) -> Vec<String> {
-    let is_squashfs = form == Form::Squashfs;
+fn of_line(line: &str, form: HelpForm) -> Vec<String> {
+    let is_squashfs = form == HelpForm::Squashfs;
     let start = line.trim_start();
     let indent = line.get(..line.len() - start.len()).unwrap_or_default();
     let is_description = if is_squashfs {
@@ -146,7 +146,7 @@ fn of_line(line: &str, form: Form) -> Vec<String> {
         let end = word.find(|c| !is_part(c)).unwrap_or(word.len());
         let (name, rest) = word.split_at(end);
         let bracket = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-        let is_long = form != Form::Getopt || name.starts_with("--");
+        let is_long = form != HelpForm::Getopt || name.starts_with("--");
         options.push(
             if is_long {
                 name
@@ -169,7 +169,7 @@ fn the_list_is_what_the_help_of_the_real_programs_has() {
             eprintln!("NOT RUN: {} {} is not at hand", real.name, real.version);
             continue;
         };
-        let form = Form::of(real.help);
+        let form = HelpForm::of(real.help);
         let help = said(&program, real.help);
         let lines = help.lines().flat_map(|line| of_line(line, form));
         let in_help: BTreeSet<String> = lines.collect();
