@@ -132,6 +132,25 @@ int sinterfs_options_add_device(struct sinterfs_options *options, const char *pa
 // `options` is from `sinterfs_options_new`, and was not freed; `path` ends with NUL.
 int sinterfs_options_set_objects(struct sinterfs_options *options, const char *path);
 
+// Sets which image of a WIM file is opened, by its number (as text) or its name; without it,
+// all of them are, as directories named by their numbers. Opening fails with ENOENT if the file
+// has no such image, and with EINVAL if it is one of another format.
+//
+// # Safety
+// `options` is from `sinterfs_options_new`, and was not freed; `image` ends with NUL.
+int sinterfs_options_set_image(struct sinterfs_options *options,
+                               const char *image);
+
+// Sets which partition of a disk image (GPT or MBR) is opened, by its number; without it, the only
+// one that holds an image of a known format. An offset is then one in the partition. Opening fails
+// with ENOENT if the disk has no such partition, and with EINVAL if the file has no partition
+// table.
+//
+// # Safety
+// `options` is from `sinterfs_options_new`, and was not freed.
+int sinterfs_options_set_partition(struct sinterfs_options *options,
+                                   uint32_t number);
+
 // Returns the version of the library, as in "0.1.0".
 const char *sinterfs_version(void);
 

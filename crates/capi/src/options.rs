@@ -3,10 +3,11 @@
 use std::ffi::{OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 
+use sinterfs::errno::Errno;
 use sinterfs::image::OpenOptions;
 
 use crate::boundary::{bytes, close, exclusive, guarded, handle};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 
 /// How to open an image; made by `sinterfs_options_new`.
 #[derive(Debug, Default)]
@@ -91,6 +92,43 @@ pub unsafe extern "C" fn sinterfs_options_set_objects(
         options.0.objects = Some(OsStr::from_bytes(path).into());
         Ok(0)
     })
+}
+
+/// Sets which image of a WIM file is opened, by its number (as text) or its name; without it,
+/// all of them are, as directories named by their numbers. Opening fails with ENOENT if the file
+/// has no such image, and with EINVAL if it is one of another format.
+///
+/// # Safety
+/// `options` is from `sinterfs_options_new`, and was not freed; `image` ends with NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sinterfs_options_set_image(
+    options: *mut SinterfsOptions,
+    image: *const c_char,
+) -> c_int {
+    guarded(-1, || {
+        // SAFETY: as the caller promises
+        let (options, image) = unsafe { (exclusive(options, "options")?, bytes(image, "image")?) };
+        let name = str::from_utf8(image)
+            .map_err(|_| Failure::new(Errno::INVAL, "the name of an image is UTF-8"))?;
+        options.0.image = Some(name.to_owned());
+        Ok(0)
+    })
+}
+
+/// Sets which partition of a disk image (GPT or MBR) is opened, by its number; without it, the only
+/// one that holds an image of a known format. An offset is then one in the partition. Opening fails
+/// with ENOENT if the disk has no such partition, and with EINVAL if the file has no partition
+/// table.
+///
+/// # Safety
+/// `options` is from `sinterfs_options_new`, and was not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sinterfs_options_set_partition(
+    options: *mut SinterfsOptions,
+    number: u32,
+) -> c_int {
+    // SAFETY: as the caller promises
+    unsafe { change(options, |options| options.partition = Some(number)) }
 }
 
 /// # Safety
