@@ -17,6 +17,7 @@ use sinterfs::model::Ino;
 use crate::error::{checked, not_opened, numbered, raised};
 use crate::file::{RawFile, read_range};
 use crate::info::dictionary;
+use crate::options::RawOptions;
 use crate::parts::thread_count;
 use crate::read_many::read_many;
 use crate::shared_image::{ImageSource, SharedImage};
@@ -28,36 +29,12 @@ use crate::walk::RawWalk;
 #[pyclass(frozen, module = "sinterfs._sinterfs")]
 pub struct RawImage(Arc<SharedImage>);
 
-/// Makes the options of opening.
-fn options(
-    offset: Option<u64>,
-    cache_bytes: Option<u64>,
-    devices: Vec<PathBuf>,
-    objects: Option<PathBuf>,
-) -> OpenOptions {
-    let mut options = OpenOptions {
-        offset,
-        devices,
-        objects,
-        ..OpenOptions::default()
-    };
-    options.cache_bytes = cache_bytes.unwrap_or(options.cache_bytes);
-    options
-}
-
 #[pymethods]
 impl RawImage {
     /// Opens an image file.
     #[staticmethod]
-    fn open_path(
-        py: Python<'_>,
-        path: PathBuf,
-        offset: Option<u64>,
-        cache_bytes: Option<u64>,
-        devices: Vec<PathBuf>,
-        objects: Option<PathBuf>,
-    ) -> PyResult<Self> {
-        let mut options = options(offset, cache_bytes, devices, objects);
+    fn open_path(py: Python<'_>, path: PathBuf, options: RawOptions) -> PyResult<Self> {
+        let mut options = OpenOptions::from(options);
         let beside = path.parent().filter(|dir| !dir.as_os_str().is_empty());
         options.beside = Some(beside.unwrap_or(Path::new(".")).to_owned());
         // opened once by its name, which can be another file's later
@@ -68,17 +45,13 @@ impl RawImage {
 
     /// Opens a remote image.
     #[staticmethod]
-    fn open_url(
-        py: Python<'_>,
-        url: PathBuf,
-        offset: Option<u64>,
-        cache_bytes: Option<u64>,
-        devices: Vec<PathBuf>,
-        objects: Option<PathBuf>,
-    ) -> PyResult<Self> {
-        let options = options(offset, cache_bytes, devices, objects);
+    fn open_url(py: Python<'_>, url: PathBuf, options: RawOptions) -> PyResult<Self> {
         let origin = ImageSource::Url(url);
-        Ok(Self(Arc::new(SharedImage::new(py, origin, options)?)))
+        Ok(Self(Arc::new(SharedImage::new(
+            py,
+            origin,
+            options.into(),
+        )?)))
     }
 
     /// Opens an image by the descriptor of its file; that is opened again.
@@ -87,16 +60,16 @@ impl RawImage {
         py: Python<'_>,
         descriptor: i32,
         name: PathBuf,
-        offset: Option<u64>,
-        cache_bytes: Option<u64>,
-        devices: Vec<PathBuf>,
-        objects: Option<PathBuf>,
+        options: RawOptions,
     ) -> PyResult<Self> {
-        let options = options(offset, cache_bytes, devices, objects);
         let link = PathBuf::from(format!("/proc/self/fd/{descriptor}"));
         let file = py.detach(|| open_file(&link));
         let origin = ImageSource::File(checked(py, file)?, name);
-        Ok(Self(Arc::new(SharedImage::new(py, origin, options)?)))
+        Ok(Self(Arc::new(SharedImage::new(
+            py,
+            origin,
+            options.into(),
+        )?)))
     }
 
     /// Opens an image from its bytes.
@@ -104,14 +77,14 @@ impl RawImage {
     fn open_bytes(
         py: Python<'_>,
         content: &Bound<'_, PyBytes>,
-        offset: Option<u64>,
-        cache_bytes: Option<u64>,
-        devices: Vec<PathBuf>,
-        objects: Option<PathBuf>,
+        options: RawOptions,
     ) -> PyResult<Self> {
-        let options = options(offset, cache_bytes, devices, objects);
         let origin = ImageSource::Bytes(Arc::from(content.as_bytes()));
-        Ok(Self(Arc::new(SharedImage::new(py, origin, options)?)))
+        Ok(Self(Arc::new(SharedImage::new(
+            py,
+            origin,
+            options.into(),
+        )?)))
     }
 
     /// Opens an image from a file object with `seek` and `read`.
@@ -119,15 +92,13 @@ impl RawImage {
     fn open_object(
         py: Python<'_>,
         object: &Bound<'_, PyAny>,
-        offset: Option<u64>,
-        cache_bytes: Option<u64>,
-        devices: Vec<PathBuf>,
-        objects: Option<PathBuf>,
+        options: RawOptions,
     ) -> PyResult<Self> {
-        let options = options(offset, cache_bytes, devices, objects);
         let source = Arc::new(ObjectSource::new(object)?);
         Ok(Self(Arc::new(SharedImage::from_source(
-            py, source, options,
+            py,
+            source,
+            options.into(),
         )?)))
     }
 

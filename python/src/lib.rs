@@ -22,6 +22,7 @@ mod image;
 mod info;
 mod new_bytes;
 mod observed;
+mod options;
 mod parts;
 mod read_many;
 mod shared_image;

@@ -20,7 +20,8 @@ from ._errors import (
     UnsupportedImageError,
 )
 from ._file import ImageFile, ImageRawIO
-from ._image import Entry, Image, Progress, StrPath, _strings
+from ._image import Entry, Image, Progress
+from ._options import StrPath, opening_options, strings
 from ._reports import BuildReport, Change, CheckReport, ExtractReport, FieldChange
 
 __all__ = [
@@ -75,7 +76,7 @@ def build(
     """
     paths = [source] if isinstance(source, (str, os.PathLike)) else source
     made = _sinterfs.build(
-        _strings(paths),
+        strings(paths),
         os.fspath(image),
         format=format,
         level=level,
@@ -84,8 +85,8 @@ def build(
         block_size=block_size,
         threads=threads,
         memory=memory,
-        include=_strings(include),
-        exclude=_strings(exclude),
+        include=strings(include),
+        exclude=strings(exclude),
         time_resolution=time_resolution,
         create_timestamp=create_timestamp,
         with_digest=with_digest,
@@ -97,27 +98,33 @@ def build(
 
 
 def check(
-    image: StrPath,
+    path: StrPath,
+    /,
     *,
     deep: bool = False,
     threads: int = 0,
     offset: int | None = None,
     devices: Iterable[StrPath] = (),
     objects: StrPath | None = None,
+    image: str | int | None = None,
+    partition: int | None = None,
     progress: Progress | None = None,
 ) -> CheckReport:
     """Verify checksums and structure of an image file; with ``deep`` every block and file, too.
 
-    Damage is in the report; an error means that nothing could be checked.
+    Damage is in the report; an error means that nothing could be checked. The options of opening
+    are those of ``Image.open``.
     """
-    found = _sinterfs.check(
-        os.fspath(image),
-        deep=deep,
-        threads=threads,
+    options = opening_options(
         offset=offset,
-        devices=_strings(devices),
-        objects=None if objects is None else os.fspath(objects),
-        progress=progress,
+        cache_bytes=None,
+        devices=devices,
+        objects=objects,
+        image=image,
+        partition=partition,
+    )
+    found = _sinterfs.check(
+        os.fspath(path), deep=deep, threads=threads, options=options, progress=progress
     )
     return CheckReport(*found)
 
@@ -136,7 +143,7 @@ def diff(
     device, links, xattrs, content. What cannot be read is an error.
     """
     changes, warnings = _sinterfs.diff(
-        os.fspath(old), os.fspath(new), ignore=_strings(ignore), renames=renames, threads=threads
+        os.fspath(old), os.fspath(new), ignore=strings(ignore), renames=renames, threads=threads
     )
     if warnings:
         raise SinterError(5, warnings[0])

@@ -7,25 +7,19 @@ import io
 import os
 import stat as modes
 from collections.abc import Iterable, Iterator
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, Callable, Literal, Union, overload
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Callable, Literal, overload
 
 from . import _sinterfs
 from ._file import BUFFER_SIZE, ImageFile, ImageRawIO
+from ._options import Options, StrPath, opening_options, strings
 from ._reports import ExtractReport
 from ._stat import stat_result
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-StrPath = Union[str, "os.PathLike[str]"]
 #: Called with a stage, items and bytes done, items and bytes expected (0: not known).
 Progress = Callable[[str, int, int, int, int], object]
-
-
-def _strings(paths: Iterable[StrPath]) -> list[str]:
-    if isinstance(paths, (str, bytes)):
-        raise TypeError("a list of paths is wanted, not one path")
-    return [os.fspath(path) for path in paths]
 
 
 class Entry:
@@ -110,7 +104,8 @@ class Image:
 
     Paths count from the root of the image, with or without a leading slash; symlinks are followed
     inside the image. An image may be used by many threads, and by children of a fork, which open
-    their own handle; it is pickled by its path. Decoded blocks are kept in memory, up to
+    their own handle; it is pickled by its path
+    and options. Decoded blocks are kept in memory, up to
     ``cache_bytes`` (512 MiB) a process.
 
     >>> import sinterfs, tempfile, pathlib
@@ -128,7 +123,7 @@ class Image:
     (1, b'ell')
     """
 
-    def __init__(self, raw: _sinterfs.RawImage, source: object, options: dict[str, Any]) -> None:
+    def __init__(self, raw: _sinterfs.RawImage, source: object, options: Options) -> None:
         """Wrap a handle; ``Image.open`` makes one."""
         self._raw = raw
         self._source = source
@@ -143,45 +138,51 @@ class Image:
         cache_bytes: int | None = None,
         devices: Iterable[StrPath] = (),
         objects: StrPath | None = None,
+        image: str | int | None = None,
+        partition: int | None = None,
     ) -> Image:
         """Open an image by its path or URL, or from bytes or a binary file object that can seek.
 
         A URL (``https://``, ``s3://``, ``gs://``, ``az://``, ``oci://``) is read where it lies.
-        ``offset`` is where the image starts in the file, if that shall not be searched;
-        ``devices`` are further files of an EROFS or WIM image; ``objects`` is the directory of the
-        objects of a composefs image. Of a file object, the position is not kept.
+        ``offset`` is where the image starts in the file, or in the partition, if that shall not be
+        searched; ``devices`` are further files of an EROFS or WIM image; ``objects`` is the
+        directory of the objects of a composefs image; ``image`` is the number or the name of one
+        image of a WIM file, which has all of them as directories without it; ``partition`` is the
+        number of a partition of a disk image, by default the only one with a known format. Of a
+        file object, the position is not kept.
         """
-        options: dict[str, Any] = {
-            "offset": offset,
-            "cache_bytes": cache_bytes,
-            "devices": [os.path.abspath(device) for device in _strings(devices)],  # noqa: PTH100
-            "objects": None if objects is None else os.path.abspath(objects),  # noqa: PTH100
-        }
-        values = (offset, cache_bytes, options["devices"], options["objects"])
+        options = opening_options(
+            offset=offset,
+            cache_bytes=cache_bytes,
+            devices=devices,
+            objects=objects,
+            image=image,
+            partition=partition,
+        )
         raw = _sinterfs.RawImage
         if isinstance(source, str) and _sinterfs.is_url(source):
-            return cls(raw.open_url(source, *values), source, options)
+            return cls(raw.open_url(source, options), source, options)
         if isinstance(source, (str, os.PathLike)):
             path = os.path.abspath(source)  # noqa: PTH100 (names that are not UTF-8)
-            return cls(raw.open_path(path, *values), path, options)
+            return cls(raw.open_path(path, options), path, options)
         if isinstance(source, (bytes, bytearray, memoryview)):
             content = bytes(source)
-            return cls(raw.open_bytes(content, *values), content, options)
+            return cls(raw.open_bytes(content, options), content, options)
         if isinstance(source, io.BytesIO):
             content = source.getvalue()
-            return cls(raw.open_bytes(content, *values), content, options)
+            return cls(raw.open_bytes(content, options), content, options)
         if isinstance(getattr(source, "raw", source), io.FileIO):
             name = getattr(source, "name", "")
             known = isinstance(name, str) and os.path.exists(name)  # noqa: PTH110
             where = f"descriptor {source.fileno()}"
             if known:
                 where = os.path.abspath(name)  # noqa: PTH100
-            made = raw.open_descriptor(source.fileno(), where, *values)
+            made = raw.open_descriptor(source.fileno(), where, options)
             return cls(made, where if known else source, options)
         is_binary = hasattr(source, "seek") and hasattr(source, "read")
         if not is_binary or isinstance(source, io.TextIOBase):
             raise TypeError(f"a path, bytes or a binary file is wanted, not {type(source)!r}")
-        return cls(raw.open_object(source, *values), source, options)
+        return cls(raw.open_object(source, options), source, options)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopened, (type(self), self._source, self._options)
@@ -317,7 +318,7 @@ class Image:
         They are read in the order of the image and by several threads (0: one a processor), which
         is faster than one after the other in any order: each block is decoded once.
         """
-        return self._raw.read_many(_strings(paths), threads)
+        return self._raw.read_many(strings(paths), threads)
 
     def read_text(self, path: StrPath, encoding: str = "utf-8", errors: str = "strict") -> str:
         """Return the content of a file as text."""
@@ -401,9 +402,9 @@ class Image:
         counts, warnings = _sinterfs.extract(
             self._raw,
             os.fspath(target),
-            paths=[path.strip("/") for path in _strings(paths)],
-            globs=_strings(globs),
-            exclude=_strings(exclude),
+            paths=[path.strip("/") for path in strings(paths)],
+            globs=strings(globs),
+            exclude=strings(exclude),
             max_depth=max_depth,
             strip=strip,
             threads=threads,
@@ -420,6 +421,6 @@ class Image:
         return ExtractReport(*counts, warnings)
 
 
-def _reopened(kind: type[Image], source: Any, options: dict[str, Any]) -> Image:  # noqa: ANN401
+def _reopened(kind: type[Image], source: Any, options: Options) -> Image:  # noqa: ANN401
     """Open an image that was pickled."""
     return kind.open(source, **options)

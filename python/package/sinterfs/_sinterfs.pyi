@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from ._options import Options as _Options
+
 _Stat = tuple[int, int, int, int, int, int, int, int, tuple[int, int, int]]
 _Progress = Callable[[str, int, int, int, int], object]
 
@@ -23,43 +25,28 @@ class RawImage:
     @staticmethod
     def open_path(
         path: str,
-        offset: int | None,
-        cache_bytes: int | None,
-        devices: list[str],
-        objects: str | None,
+        options: _Options,
     ) -> RawImage: ...
     @staticmethod
     def open_url(
         url: str,
-        offset: int | None,
-        cache_bytes: int | None,
-        devices: list[str],
-        objects: str | None,
+        options: _Options,
     ) -> RawImage: ...
     @staticmethod
     def open_descriptor(
         descriptor: int,
         name: str,
-        offset: int | None,
-        cache_bytes: int | None,
-        devices: list[str],
-        objects: str | None,
+        options: _Options,
     ) -> RawImage: ...
     @staticmethod
     def open_bytes(
         content: bytes,
-        offset: int | None,
-        cache_bytes: int | None,
-        devices: list[str],
-        objects: str | None,
+        options: _Options,
     ) -> RawImage: ...
     @staticmethod
     def open_object(
         object: object,
-        offset: int | None,
-        cache_bytes: int | None,
-        devices: list[str],
-        objects: str | None,
+        options: _Options,
     ) -> RawImage: ...
     def format(self) -> str: ...
     def info(self) -> dict[str, object]: ...
@@ -99,9 +86,7 @@ def check(
     *,
     deep: bool,
     threads: int,
-    offset: int | None,
-    devices: list[str],
-    objects: str | None,
+    options: _Options,
     progress: _Progress | None,
 ) -> tuple[list[str], list[str], int, int, str | None]: ...
 def diff(

@@ -43,9 +43,14 @@ class SinterFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
         cache_bytes: int | None = None,
         devices: tuple[str, ...] = (),
         objects: str | None = None,
+        image: str | int | None = None,
+        partition: int | None = None,
         **kwargs: Any,  # noqa: ANN401
     ) -> None:
-        """Open an image: ``fo`` is a path, a URL or a binary file object."""
+        """Open an image: ``fo`` is a path, a URL or a binary file object.
+
+        The other options are those of ``Image.open``.
+        """
         super().__init__(**kwargs)
         self.of: Any = None
         self.fo = fo
@@ -58,7 +63,13 @@ class SinterFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
                 self.of = target
                 fo = target.__enter__()
         self.image = Image.open(
-            fo, offset=offset, cache_bytes=cache_bytes, devices=devices, objects=objects
+            fo,
+            offset=offset,
+            cache_bytes=cache_bytes,
+            devices=devices,
+            objects=objects,
+            image=image,
+            partition=partition,
         )
         if self._format not in (None, self.image.format):
             found = self.image.format
