@@ -68,6 +68,70 @@ fn solid_chunks_are_as_long_as_they_can_be() {
 }
 
 #[test]
+fn the_last_two_chunks_are_resources_that_others_read() {
+    let work = scratch();
+    let (tree, image) = (work.path().join("tree"), work.path().join("image.wim"));
+    fs::create_dir(&tree).unwrap();
+    let mut word = 1_u64;
+    for number in 0..12 {
+        let content: Vec<u8> = (0..500_000)
+            .map(|_| {
+                word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                word.to_be_bytes()[0] & 63
+            })
+            .collect();
+        fs::write(tree.join(format!("file{number}")), content).unwrap();
+    }
+    // six files in each of two chunks, which one resource could not have
+    build(
+        &tree,
+        &image,
+        &["-C", "lzms:level=1:solid", "--block-size", "4m"],
+    );
+    run([Path::new("check"), Path::new("--deep"), &image]);
+    let judges: [(&str, &[&str]); 3] = [
+        ("wimlib-imagex", &["verify"]),
+        ("wimlib-imagex", &["apply"]),
+        ("7zz", &["t"]),
+    ];
+    let to = work.path().join("applied");
+    for (tool, words) in judges {
+        let mut args: Vec<&std::ffi::OsStr> = words.iter().map(AsRef::as_ref).collect();
+        args.push(image.as_os_str());
+        if words == ["apply"] {
+            args.extend(["1".as_ref(), to.as_os_str()]);
+        }
+        judged(tool, &args);
+    }
+    let ours = work.path().join("extracted");
+    run([Path::new("extract"), &image, Path::new("-o"), &ours]);
+    for number in 0..12 {
+        let name = format!("file{number}");
+        let content = fs::read(tree.join(&name)).unwrap();
+        assert!(fs::read(ours.join(&name)).unwrap() == content, "{name}");
+        assert!(
+            !to.exists() || fs::read(to.join(&name)).unwrap() == content,
+            "{name}"
+        );
+    }
+    let info = Command::new("wimlib-imagex")
+        .args(["info", "--blobs"])
+        .arg(&image)
+        .output();
+    let Ok(info) = info else { return };
+    let info = String::from_utf8_lossy(&info.stdout).into_owned();
+    let of = info
+        .lines()
+        .filter(|line| line.starts_with("Solid resource"));
+    let of: std::collections::BTreeSet<&str> = of.collect();
+    assert_eq!(of.len(), 2, "{of:?}");
+    assert!(
+        of.iter().all(|line| line.contains("= 3000000 =>")),
+        "{of:?}"
+    );
+}
+
+#[test]
 fn wimlib_applies_the_source() {
     let (Some(shared), true) = (vectors(), is_root()) else {
         return;

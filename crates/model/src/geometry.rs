@@ -34,7 +34,8 @@ pub enum Geometry {
         /// How tails share bytes of fragments.
         sharing: TailSharing,
     },
-    /// All content is one stream, cut into blocks of one size; only the last one is shorter.
+    /// All content is one stream, cut into blocks of one size; only the last one is shorter, and
+    /// with `even_end` the one before it, which then ends where a content does.
     ///
     /// A content is a range of the stream, with zeros for its holes: its extents are `Data`, each
     /// in the block after that of the one before. Segments have the offsets at which contents
@@ -42,6 +43,9 @@ pub enum Geometry {
     Stream {
         /// Bytes of a block before encoding.
         block_size: u32,
+        /// Whether the last two blocks share what is left evenly, so that threads that encode
+        /// them end together.
+        even_end: bool,
     },
 }
 

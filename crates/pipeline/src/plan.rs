@@ -22,7 +22,8 @@ use crate::order::{Clustering, Order, StorageOrder, order};
 use crate::read::{ContentReader, ReadProblems};
 use crate::readahead::ReadPlan;
 use crate::scratch::Scratch;
-use crate::segment::{SegmentOptions, per_file, repeats, solid, stream, tail_dedup};
+use crate::segment::stream::{self, StreamOptions};
+use crate::segment::{SegmentOptions, per_file, repeats, solid, tail_dedup};
 use crate::sketches::Sketches;
 
 /// Bytes of units that are queued for each worker: many units where they are small.
@@ -209,7 +210,13 @@ impl<'a> StagePlan<'a> {
         match self.geometry {
             Geometry::Solid { block_size } => self.solid(block_size, encoder, order, reads),
             Geometry::PerFile { .. } => self.per_file(encoder, reads),
-            Geometry::Stream { block_size } => self.stream(block_size, encoder, reads),
+            Geometry::Stream {
+                block_size,
+                even_end,
+            } => {
+                let total = even_end.then(|| reads.total().bytes);
+                self.stream(StreamOptions { block_size, total }, encoder, reads)
+            }
             _ => Err(unsupported_geometry()),
         }
     }
@@ -243,19 +250,19 @@ impl<'a> StagePlan<'a> {
 
     fn stream(
         &self,
-        block_size: u32,
+        options: StreamOptions,
         encoder: &dyn SegmentEncoder,
         reads: &ReadPlan<'_>,
     ) -> Result<(SegmentOptions, Budget)> {
         self.refuse_base("a base for a format that stores content as one stream")?;
-        let needs = self.needs(block_size, encoder, reads);
+        let needs = self.needs(options.block_size, encoder, reads);
         let needs = Needs {
             cutting: needs.largest_block() * stream::OPEN_BLOCKS,
             compared: false,
             ..needs
         };
         let budget = Budget::new(needs, self.options.memory)?;
-        Ok((SegmentOptions::Stream(block_size), budget))
+        Ok((SegmentOptions::Stream(options), budget))
     }
 
     fn refuse_base(&self, what: &'static str) -> Result<()> {

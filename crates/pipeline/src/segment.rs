@@ -31,8 +31,8 @@ pub(crate) enum SegmentOptions {
     Solid(solid::SolidOptions),
     /// Into units of single files.
     PerFile(per_file::PerFileOptions),
-    /// Into blocks of so many bytes, in which contents follow each other.
-    Stream(u32),
+    /// Into blocks of one size, in which contents follow each other.
+    Stream(stream::StreamOptions),
 }
 
 /// Cuts content; passes each segment to `emit`.
@@ -48,9 +48,7 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
         Ok(match cut {
             SegmentOptions::Solid(cut) => Self::Solid(Box::new(Solid::new(cut, emit)?)),
             SegmentOptions::PerFile(cut) => Self::PerFile(Box::new(PerFile::new(cut, emit)?)),
-            SegmentOptions::Stream(block_size) => {
-                Self::Stream(ContentStream::new(block_size, emit)?)
-            }
+            SegmentOptions::Stream(cut) => Self::Stream(ContentStream::new(cut, emit)?),
         })
     }
 
@@ -66,7 +64,8 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
     pub fn start(&mut self, len: u64, category: Category, begins_block: bool) -> Result<()> {
         match self {
             Self::Solid(solid) => solid.start(len, category, begins_block),
-            Self::PerFile(_) | Self::Stream(_) => Ok(()),
+            Self::PerFile(_) => Ok(()),
+            Self::Stream(stream) => stream.start(len),
         }
     }
 

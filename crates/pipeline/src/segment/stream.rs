@@ -16,9 +16,21 @@ pub(crate) const OPEN_BLOCKS: u64 = 1;
 /// Zeros that are stored in one step.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
+/// How content is cut.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StreamOptions {
+    /// Bytes of a full block.
+    pub block_size: u32,
+    /// The bytes of all content, if the last two blocks share what is left evenly. Where contents
+    /// turn out to be longer or shorter, the blocks are less even.
+    pub total: Option<u64>,
+}
+
 /// Cuts content; passes each full block to `emit`.
 pub(crate) struct ContentStream<E> {
     block_size: usize,
+    /// The bytes from the beginning of the open block on, until a block is closed early.
+    left: Option<u64>,
     emit: E,
     open: Vec<u8>,
     /// Where contents begin in the open block.
@@ -31,12 +43,14 @@ pub(crate) struct ContentStream<E> {
 
 impl<E: FnMut(Segment) -> Result<()>> ContentStream<E> {
     /// Creates a segmenter.
-    pub fn new(block_size: u32, emit: E) -> Result<Self> {
+    pub fn new(options: StreamOptions, emit: E) -> Result<Self> {
+        let StreamOptions { block_size, total } = options;
         if block_size == 0 {
             return Err(Error::invalid("a block size of 0 holds nothing"));
         }
         Ok(Self {
             block_size: block_size as usize,
+            left: total,
             emit,
             open: Vec::new(),
             begins: Vec::new(),
@@ -44,6 +58,21 @@ impl<E: FnMut(Segment) -> Result<()>> ContentStream<E> {
             first_extent: 0,
             size: 0,
         })
+    }
+
+    /// Announces a content of `len` bytes. If two blocks are left, the open one is closed where
+    /// the content would begin nearest to half of what is left.
+    pub fn start(&mut self, len: u64) -> Result<()> {
+        let Some(left) = self.left else {
+            return Ok(());
+        };
+        let (block, open) = (self.block_size as u64, self.open.len() as u64);
+        let two_are_left = left > block && left <= 2 * block;
+        if !two_are_left || left - open > block || 2 * open + len < left {
+            return Ok(());
+        }
+        self.left = None;
+        self.seal()
     }
 
     /// Adds bytes to the current content.
@@ -117,6 +146,7 @@ impl<E: FnMut(Segment) -> Result<()>> ContentStream<E> {
     fn seal(&mut self) -> Result<()> {
         let sequence = self.result.number()?;
         let data = Arc::new(std::mem::take(&mut self.open));
+        self.left = self.left.map(|left| left.saturating_sub(data.len() as u64));
         let mut segment = Segment::solid(sequence, Category::default(), data);
         segment.begins = std::mem::take(&mut self.begins);
         (self.emit)(segment)
@@ -132,7 +162,11 @@ mod tests {
     #[test]
     fn contents_follow_each_other() {
         let mut segments = Vec::new();
-        let mut stream = ContentStream::new(10, |segment| {
+        let options = StreamOptions {
+            block_size: 10,
+            total: None,
+        };
+        let mut stream = ContentStream::new(options, |segment| {
             segments.push((segment.data, segment.begins));
             Ok(())
         })
@@ -175,5 +209,42 @@ mod tests {
             at(2, 4, 1),
         ];
         assert_eq!(result.extents, expected);
+    }
+
+    /// Returns the lengths of blocks that contents of some lengths are cut into.
+    fn blocks(lens: &[usize]) -> Vec<usize> {
+        let mut blocks = Vec::new();
+        let options = StreamOptions {
+            block_size: 10,
+            total: Some(lens.iter().sum::<usize>() as u64),
+        };
+        let mut stream = ContentStream::new(options, |segment| {
+            blocks.push(segment.data.len());
+            Ok(())
+        })
+        .unwrap();
+        for &len in lens {
+            stream.start(len as u64).unwrap();
+            stream.data(&[7; 40][..len]).unwrap();
+            stream.end();
+        }
+        stream.finish().unwrap();
+        blocks
+    }
+
+    #[test]
+    fn the_last_two_blocks_are_even_where_contents_allow_it() {
+        assert_eq!(blocks(&[2, 2, 2, 2, 2]), [10]);
+        assert_eq!(blocks(&[2; 7]), [6, 8]);
+        assert_eq!(blocks(&[2; 17]), [10, 10, 6, 8]);
+        assert_eq!(blocks(&[2; 10]), [10, 10]);
+        // the content that reaches over the middle is on the side that has more of it
+        assert_eq!(blocks(&[3, 1, 5, 3]), [4, 8]);
+        assert_eq!(blocks(&[4, 5, 3]), [4, 8]);
+        assert_eq!(blocks(&[1, 7, 4]), [8, 4]);
+        // no content begins where a block may end
+        assert_eq!(blocks(&[1, 14]), [10, 5]);
+        assert_eq!(blocks(&[13, 1]), [10, 4]);
+        assert_eq!(blocks(&[]), [0; 0]);
     }
 }

@@ -1,12 +1,14 @@
-//! The solid resource: all content one after another, in chunks that hold many files.
+//! Solid resources: all content one after another, in chunks that hold many files.
 //!
 //! In: stored chunks in order, with the bytes that they were made of and where contents begin.
-//! Out: the resource, and an entry for it and for each content.
+//! Out: a resource, and another one behind each chunk that is shorter than others; an entry for
+//! each of them and for each content.
 //!
-//! **Invariant:** the entries of contents follow that of the resource; no two have one digest.
+//! **Invariant:** the entries of contents follow those of all resources, and count positions from
+//! the start of the first one; no two have one digest.
 
 use sinterfs_block::checksum::{Sha1, Sha1Digest, Xxh3};
-use sinterfs_model::Result;
+use sinterfs_model::{Error, Result};
 
 use super::encoder::Raw;
 use super::kept::StoredChunks;
@@ -31,12 +33,18 @@ struct Member {
     hash: u64,
 }
 
-/// The resource while its chunks come in.
+/// The resources while their chunks come in.
 #[derive(Debug)]
 pub(super) struct Solid {
     codec: WimCodec,
     chunk_size: u32,
+    /// The chunks of the resource that is not written yet, and where it begins.
     chunks: StoredChunks,
+    start: u64,
+    /// The resources that were written.
+    written: Vec<BlobEntry>,
+    /// Where each chunk begins.
+    chunk_starts: Vec<u64>,
     /// Decoded bytes so far.
     len: u64,
     open: Option<Open>,
@@ -49,19 +57,35 @@ impl Solid {
             codec,
             chunk_size,
             chunks: StoredChunks::default(),
+            start: 0,
+            written: Vec::new(),
+            chunk_starts: Vec::new(),
             len: 0,
             open: None,
             members: Vec::new(),
         }
     }
 
-    /// Adds a chunk.
+    /// Takes where each chunk begins in the decoded bytes of all resources.
+    pub(super) fn take_starts(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.chunk_starts)
+    }
+
+    /// Adds a chunk. One behind a shorter chunk must begin with a content.
     pub(super) fn chunk(
         &mut self,
         stored: &[u8],
         raw: &Raw,
         resources: &mut Resources,
     ) -> Result<()> {
+        let chunk = u64::from(self.chunk_size);
+        if !(self.len - self.start).is_multiple_of(chunk) {
+            if raw.begins.first() != Some(&0) {
+                return Err(Error::invalid("a content that is in two solid resources"));
+            }
+            self.write(resources)?;
+        }
+        self.chunk_starts.push(self.len);
         let mut at = 0;
         for &begin in &raw.begins {
             let begin = begin as usize;
@@ -97,29 +121,27 @@ impl Solid {
         }
     }
 
-    /// Writes the resource and adds the entries.
-    pub(super) fn finish(mut self, resources: &mut Resources) -> Result<()> {
-        self.close();
-        if self.len == 0 {
-            return Ok(());
-        }
+    /// Writes the resource that is not written yet.
+    fn write(&mut self, resources: &mut Resources) -> Result<()> {
         let at = resources.at;
+        let len = self.len - self.start;
+        let chunks = std::mem::take(&mut self.chunks);
         let codec = self.codec.number();
         let head = [
-            &self.len.to_le_bytes()[..],
+            &len.to_le_bytes()[..],
             &self.chunk_size.to_le_bytes(),
             &codec.to_le_bytes(),
         ];
         resources.write(&head.concat())?;
-        let lens = self.chunks.lens.iter();
+        let lens = chunks.lens.iter();
         let table: Vec<u8> = lens.flat_map(|len| len.to_le_bytes()).collect();
         resources.write(&table)?;
-        resources.copy(&self.chunks)?;
-        let flags = ResourceFlags(ResourceFlags::SOLID);
-        resources.entries.push(BlobEntry {
+        resources.copy(&chunks)?;
+        self.start = self.len;
+        self.written.push(BlobEntry {
             resource: ResourceEntry {
                 stored: resources.at - at,
-                flags,
+                flags: ResourceFlags(ResourceFlags::SOLID),
                 at,
                 len: SOLID_LEN,
             },
@@ -127,6 +149,17 @@ impl Solid {
             references: 1,
             digest: [0; 20],
         });
+        Ok(())
+    }
+
+    /// Writes the last resource and adds the entries.
+    pub(super) fn finish(mut self, resources: &mut Resources) -> Result<()> {
+        self.close();
+        if self.len > self.start {
+            self.write(resources)?;
+        }
+        resources.entries.append(&mut self.written);
+        let flags = ResourceFlags(ResourceFlags::SOLID);
         for member in self.members {
             let print = Fingerprint {
                 len: member.len,

@@ -3,8 +3,8 @@
 //! In: blocks, tree and content map. Out: bytes, to a sink, from front to back; the header last.
 //!
 //! **Invariant:** a content is a resource of its own, in the order of first blocks, or all are in
-//! one solid resource; then come the targets of links (in solid images after the metadata), the
-//! metadata, the blob table and the XML data.
+//! one or two solid resources; then come the targets of links (in solid images after the metadata),
+//! the metadata, the blob table and the XML data.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -32,6 +32,10 @@ use crate::layout::{
     HEADER_LEN, HeaderFlags, ResourceEntry, ResourceFlags, SOLID_VERSION, VERSION, WimCodec,
     WimHeader,
 };
+
+/// The smallest chunk with which the last two of a solid image are of even length: encoding one
+/// takes a thread so long that others would be idle.
+const EVEN_CHUNK: u32 = 1 << 22;
 
 /// Writes an image.
 ///
@@ -198,6 +202,7 @@ impl ImageWriter for WimWriter {
         if self.solid.is_some() {
             return Geometry::Stream {
                 block_size: self.options.chunk_size,
+                even_end: self.options.chunk_size >= EVEN_CHUNK,
             };
         }
         Geometry::PerFile {
@@ -234,7 +239,7 @@ impl ImageWriter for WimWriter {
 
     fn finish(mut self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary> {
         self.resources.close()?;
-        let chunk_size = self.solid.as_ref().map(|_| self.options.chunk_size);
+        let chunk_starts = self.solid.as_mut().map(Solid::take_starts);
         if let Some(solid) = self.solid.take() {
             solid.finish(&mut self.resources)?;
         }
@@ -242,13 +247,13 @@ impl ImageWriter for WimWriter {
         let mut digests = WrittenDigests {
             resources: &mut self.resources,
             map,
-            chunk_size,
+            chunk_starts: chunk_starts.as_deref(),
             links: LinkTargets::default(),
         };
         let made = metadata::make(tree, &mut digests)?;
         let links = digests.links;
         self.put_metadata(&made.bytes)?;
-        if let (Some(codec), Some(_)) = (self.options.compression.codec, chunk_size) {
+        if let (Some(codec), Some(_)) = (self.options.compression.codec, &chunk_starts) {
             let chunks = (self.options.compression, self.options.chunk_size);
             links.finish(codec, chunks, &mut self.resources)?;
         }
@@ -270,8 +275,8 @@ impl ImageWriter for WimWriter {
 struct WrittenDigests<'a> {
     resources: &'a mut Resources,
     map: &'a ContentMap,
-    /// That of the solid resource.
-    chunk_size: Option<u32>,
+    /// Where the chunks of a solid image begin.
+    chunk_starts: Option<&'a [u64]>,
     /// The targets of links of a solid image.
     links: LinkTargets,
 }
@@ -281,9 +286,10 @@ impl Digests for WrittenDigests<'_> {
         let Some(extent) = self.map.extents(node).first() else {
             return Ok([0; 20]);
         };
-        let start = match (extent, self.chunk_size) {
-            (MapExtent::Data { block, offset, .. }, Some(size)) => {
-                Some(u64::from(block.0) * u64::from(size) + u64::from(*offset))
+        let start = match (extent, self.chunk_starts) {
+            (MapExtent::Data { block, offset, .. }, Some(starts)) => {
+                let start = starts.get(block.0 as usize);
+                start.map(|start| start + u64::from(*offset))
             }
             (
                 MapExtent::Data {
@@ -305,7 +311,7 @@ impl Digests for WrittenDigests<'_> {
 
     fn of_link(&mut self, target: &[u8]) -> Result<(u32, Sha1Digest)> {
         let (tag, data) = link_data(target);
-        let digest = match self.chunk_size {
+        let digest = match self.chunk_starts {
             Some(_) => self.links.add(&data, self.resources)?,
             None => self.resources.small(&data)?,
         };
