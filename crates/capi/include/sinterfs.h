@@ -138,8 +138,7 @@ int sinterfs_options_set_objects(struct sinterfs_options *options, const char *p
 //
 // # Safety
 // `options` is from `sinterfs_options_new`, and was not freed; `image` ends with NUL.
-int sinterfs_options_set_image(struct sinterfs_options *options,
-                               const char *image);
+int sinterfs_options_set_image(struct sinterfs_options *options, const char *image);
 
 // Sets which partition of a disk image (GPT or MBR) is opened, by its number; without it, the only
 // one that holds an image of a known format. An offset is then one in the partition. Opening fails
@@ -148,8 +147,7 @@ int sinterfs_options_set_image(struct sinterfs_options *options,
 //
 // # Safety
 // `options` is from `sinterfs_options_new`, and was not freed.
-int sinterfs_options_set_partition(struct sinterfs_options *options,
-                                   uint32_t number);
+int sinterfs_options_set_partition(struct sinterfs_options *options, uint32_t number);
 
 // Returns the version of the library, as in "0.1.0".
 const char *sinterfs_version(void);
