@@ -17,11 +17,16 @@ use super::strings::undecodable;
 impl Dwarfs {
     /// Returns the type of an inode; `NotFound` if no inode has that number.
     fn kind_of(&self, ino: Ino) -> Result<FileType> {
-        if ino.0 >= self.derived.ranks.others {
-            return Err(Error::no_inode(ino.0));
+        let ranks = &self.derived.ranks;
+        // validation has checked that inodes are numbered in the order of their types
+        match ino.0 {
+            number if number < ranks.directories => Ok(FileType::Directory),
+            number if number < ranks.symlinks => Ok(FileType::Symlink),
+            number if number < ranks.files => Ok(FileType::File),
+            number if number < ranks.others => FileType::from_mode(self.mode(number))
+                .ok_or_else(|| Error::corrupt("unknown type").within("inode")),
+            number => Err(Error::no_inode(number)),
         }
-        let mode = self.mode(ino.0);
-        FileType::from_mode(mode).ok_or_else(|| Error::corrupt("unknown type").within("inode"))
     }
 
     fn mode(&self, inode: u64) -> u32 {

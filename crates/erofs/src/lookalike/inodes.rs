@@ -9,7 +9,7 @@
     reason = "every region of the address space is limited before a value is stored"
 )]
 
-use sinterfs_model::{FileType, Inode, Result};
+use sinterfs_model::{Error, FileType, Inode, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
@@ -75,9 +75,9 @@ impl Made {
         }
     }
 
-    /// Makes the bytes up to the inline tail; `number` is for programs with inode numbers of 32
-    /// bits.
-    pub(super) fn bytes(&self, number: u64) -> Result<Vec<u8>> {
+    /// Writes the bytes up to the inline tail into zeros; `number` is for programs with inode
+    /// numbers of 32 bits.
+    pub(super) fn write(&self, number: u64, room: &mut [u8]) -> Result<()> {
         let Inode {
             kind, meta, nlink, ..
         } = self.shown;
@@ -102,12 +102,13 @@ impl Made {
             nlink: U32::new(nlink.max(1)),
             reserved: [0; 16],
         };
-        let mut bytes = [raw.as_bytes(), &self.xattrs].concat();
-        if let Body::Chunks { format, map } = &self.body {
-            bytes.resize(bytes.len().next_multiple_of(entry(*format) as usize), 0);
-            bytes.extend_from_slice(map);
+        put(room, 0, raw.as_bytes())?;
+        put(room, raw.as_bytes().len(), &self.xattrs)?;
+        match &self.body {
+            // the map is last
+            Body::Chunks { map, .. } => put(room, room.len().saturating_sub(map.len()), map),
+            Body::Flat(_) => Ok(()),
         }
-        Ok(bytes)
     }
 
     /// Returns the first block, or the number of a device in the 32 bits that Linux has for it.
@@ -120,6 +121,16 @@ impl Made {
             (_, Body::Chunks { .. }) => 0,
         }
     }
+}
+
+/// Puts bytes at their offset.
+pub(super) fn put(part: &mut [u8], at: usize, bytes: &[u8]) -> Result<()> {
+    let room = part
+        .get_mut(at..)
+        .and_then(|rest| rest.get_mut(..bytes.len()));
+    let room = room.ok_or_else(|| Error::corrupt("the image changed while it was read"))?;
+    room.copy_from_slice(bytes);
+    Ok(())
 }
 
 /// Returns the bytes of an entry of a chunk map.

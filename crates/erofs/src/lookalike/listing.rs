@@ -25,18 +25,19 @@ struct Entry {
     nid: u64,
 }
 
-/// The names of a directory in order.
+/// The names of a directory, in the order of the image.
 #[derive(Debug, Default)]
 pub(super) struct DirectoryListing {
     names: Vec<u8>,
     entries: Vec<Entry>,
+    /// Whether that order is the one that EROFS needs.
+    is_sorted: bool,
 }
 
 impl DirectoryListing {
-    /// Replaces the names by those of a directory.
-    pub(super) fn load(&mut self, image: &dyn Image, dir: Ino) -> Result<()> {
-        self.names.clear();
-        self.entries.clear();
+    /// Reads the names of a directory.
+    pub(super) fn of(image: &dyn Image, dir: Ino) -> Result<Self> {
+        let mut listing = Self::default();
         let mut wrong = None;
         image.read_dir(dir, Cursor::START, &mut |dirent| {
             let name = dirent.name;
@@ -44,23 +45,23 @@ impl DirectoryListing {
                 wrong = Some(name.len());
                 return ControlFlow::Break(());
             }
-            self.entries.push(Entry {
-                start: self.names.len(),
+            listing.entries.push(Entry {
+                start: listing.names.len(),
                 len: name.len(),
                 ino: dirent.ino,
                 kind: dirent.kind,
                 nid: 0,
             });
-            self.names.extend_from_slice(name);
+            listing.names.extend_from_slice(name);
             ControlFlow::Continue(())
         })?;
-        match wrong {
-            None => Ok(()),
-            Some(len) => {
-                let what = format!("a name of {len} bytes that no file can have");
-                Err(Error::corrupt(what).path(format!("inode {}", dir.0)))
-            }
+        if let Some(len) = wrong {
+            let what = format!("a name of {len} bytes that no file can have");
+            return Err(Error::corrupt(what).path(format!("inode {}", dir.0)));
         }
+        let names = listing.entries.iter().map(|entry| listing.name(entry));
+        listing.is_sorted = names.is_sorted();
+        Ok(listing)
     }
 
     /// Returns the number of names.
@@ -81,16 +82,28 @@ impl DirectoryListing {
         }
     }
 
-    /// Lists all names with `.` and `..`.
+    /// Returns the bytes of memory that the names take.
+    pub(super) fn memory(&self) -> usize {
+        self.names.capacity() + self.entries.capacity() * size_of::<Entry>()
+    }
+
+    fn name(&self, entry: &Entry) -> &[u8] {
+        let name = self.names.get(entry.start..entry.start + entry.len);
+        name.unwrap_or_default()
+    }
+
+    /// Lists all names with `.` and `..`, sorted.
     fn all(&self, own: u64, parent: u64) -> Vec<(&[u8], (u64, FileType))> {
-        let name = |entry: &Entry| self.names.get(entry.start..entry.start + entry.len);
+        let mut all = Vec::with_capacity(self.entries.len() + 2);
         let names = self.entries.iter();
-        let dots: [(&[u8], u64); 2] = [(b".", own), (b"..", parent)];
-        let mut all: Vec<_> = names
-            .map(|entry| (name(entry).unwrap_or_default(), (entry.nid, entry.kind)))
-            .chain(dots.map(|(name, nid)| (name, (nid, FileType::Directory))))
-            .collect();
-        all.sort_by_key(|entry| entry.0);
+        all.extend(names.map(|entry| (self.name(entry), (entry.nid, entry.kind))));
+        if !self.is_sorted {
+            all.sort_by_key(|entry| entry.0);
+        }
+        for (dot, nid) in [(&b"."[..], own), (b"..", parent)] {
+            let at = all.partition_point(|entry| entry.0 < dot);
+            all.insert(at, (dot, (nid, FileType::Directory)));
+        }
         all
     }
 

@@ -14,7 +14,7 @@ use sinterfs_model::{Error, FileType, Image, Ino, Inode, Loss, Result};
 
 use super::attributes::Shown;
 use super::content::{self, Body};
-use super::inodes::Made;
+use super::inodes::{Made, put};
 use super::listing::DirectoryListing;
 use super::pool::Pool;
 use super::regions::{CONTENT, DIRECTORIES, INODES, XATTRS};
@@ -23,8 +23,11 @@ use crate::layout::INODE_SLOT;
 use crate::write::inode_offsets::InodeOffsets;
 use crate::write::{BLOCK, BlockSize};
 
+/// The most bytes of names that are kept until the content of their directories is made.
+const KEPT: usize = 16 << 20;
+
 /// A directory whose inode has its offset, and whose content is still to be made.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Waiting {
     ino: Ino,
     nid: u64,
@@ -33,6 +36,8 @@ struct Waiting {
     /// directories.
     tail: usize,
     blocks: usize,
+    /// Its names, unless they would take too much memory.
+    names: Option<DirectoryListing>,
 }
 
 /// The metadata made so far.
@@ -57,8 +62,10 @@ pub(super) struct Scan<'a> {
     pub(super) bytes: u64,
     /// The number of inodes with times that are lost.
     times: u64,
-    /// The names of the current directory.
+    /// The names of the directory whose inode is made.
     listing: DirectoryListing,
+    /// Bytes of the names of waiting directories.
+    kept: usize,
 }
 
 impl<'a> Scan<'a> {
@@ -80,6 +87,7 @@ impl<'a> Scan<'a> {
             bytes: 0,
             times: 0,
             listing: DirectoryListing::default(),
+            kept: 0,
         }
     }
 
@@ -88,10 +96,15 @@ impl<'a> Scan<'a> {
         let root = self.image.info().root;
         let nid = self.place(root, None)?;
         debug_assert_eq!(nid, INODES / INODE_SLOT);
-        let mut names = DirectoryListing::default();
-        while let Some(dir) = self.waiting.pop() {
-            names.load(self.image, dir.ino)?;
-            self.fill(dir, &mut names)?;
+        while let Some(mut dir) = self.waiting.pop() {
+            let names = match dir.names.take() {
+                Some(names) => {
+                    self.kept -= names.memory();
+                    names
+                }
+                None => DirectoryListing::of(self.image, dir.ino)?,
+            };
+            self.fill(&dir, names)?;
         }
         self.xattrs = std::mem::take(&mut self.pool.bytes);
         Ok(self)
@@ -110,7 +123,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Assigns offsets to the entries of a directory, and makes its content.
-    fn fill(&mut self, dir: Waiting, names: &mut DirectoryListing) -> Result<()> {
+    fn fill(&mut self, dir: &Waiting, mut names: DirectoryListing) -> Result<()> {
         let first = self.waiting.len();
         for at in 0..names.len() {
             let (ino, kind) = names.inode(at);
@@ -147,20 +160,25 @@ impl<'a> Scan<'a> {
         let at = usize::try_from(place).map_err(|_| Error::limit("the inodes"))?;
         let end = usize::try_from(self.offsets.end).map_err(|_| Error::limit("the inodes"))?;
         self.inodes.resize(end, 0);
-        put(&mut self.inodes, at, &made.bytes(self.count + 1)?)?;
         let tail = at + extent.fixed as usize;
+        made.write(
+            self.count + 1,
+            self.inodes.get_mut(at..tail).unwrap_or_default(),
+        )?;
         self.count += 1;
         match inode.kind {
             FileType::Directory => {
                 let Body::Flat(start) = made.body else {
                     return Err(Error::invalid("a directory in chunks"));
                 };
+                let names = self.keep();
                 self.waiting.push(Waiting {
                     ino,
                     nid,
                     parent: parent.unwrap_or(nid),
                     tail,
                     blocks: (start.saturating_mul(BLOCK).saturating_sub(DIRECTORIES)) as usize,
+                    names,
                 });
             }
             FileType::Symlink => self.write_target(ino, &made, tail)?,
@@ -173,6 +191,15 @@ impl<'a> Scan<'a> {
         let differ = times.accessed != times.modified || times.changed != times.modified;
         self.times += u64::from(differ);
         Ok(nid)
+    }
+
+    /// Returns the names of the directory whose inode was made, if there is memory for them.
+    fn keep(&mut self) -> Option<DirectoryListing> {
+        let kept = self.kept + self.listing.memory();
+        (kept <= KEPT).then(|| {
+            self.kept = kept;
+            std::mem::take(&mut self.listing)
+        })
     }
 
     /// Finds where content will be.
@@ -194,7 +221,7 @@ impl<'a> Scan<'a> {
                 if !self.seen.insert(inode.ino) {
                     return Err(Error::corrupt("a directory has two names"));
                 }
-                self.listing.load(self.image, inode.ino)?;
+                self.listing = DirectoryListing::of(self.image, inode.ino)?;
                 inode.size = self.listing.content_len();
                 self.blocks(inode.size)?
             }
@@ -241,14 +268,4 @@ impl<'a> Scan<'a> {
             _ => put(&mut self.inodes, tail, &target),
         }
     }
-}
-
-/// Puts bytes at their offset.
-fn put(part: &mut [u8], at: usize, bytes: &[u8]) -> Result<()> {
-    let room = part
-        .get_mut(at..)
-        .and_then(|rest| rest.get_mut(..bytes.len()));
-    let room = room.ok_or_else(|| Error::corrupt("the image changed while it was read"))?;
-    room.copy_from_slice(bytes);
-    Ok(())
 }

@@ -25,7 +25,7 @@ pub(super) fn check(metadata: &Metadata) -> Result<Ranks> {
     }
     if u32::try_from(rows).is_err() {
         return Err(Error::corrupt(format!(
-            "    {rows} inodes; inode numbers have 32 bits"
+            "{rows} inodes; inode numbers have 32 bits"
         )));
     }
     for (column, table, what) in [
