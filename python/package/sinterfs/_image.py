@@ -104,9 +104,8 @@ class Image:
 
     Paths count from the root of the image, with or without a leading slash; symlinks are followed
     inside the image. An image may be used by many threads, and by children of a fork, which open
-    their own handle; it is pickled by its path
-    and options. Decoded blocks are kept in memory, up to
-    ``cache_bytes`` (512 MiB) a process.
+    their own handle; it is pickled by its path and options. Decoded blocks are kept in memory, up
+    to ``cache_bytes`` (512 MiB) a process.
 
     >>> import sinterfs, tempfile, pathlib
     >>> directory = pathlib.Path(tempfile.mkdtemp())
