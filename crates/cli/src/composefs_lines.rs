@@ -32,12 +32,13 @@ pub enum ComposefsFacts {
     MeasureFile,
 }
 
-/// Returns the lines about images, or about files for [`ComposefsFacts::MeasureFile`]. `objects` is
-/// the object directory; if there are names, only what these hold in the root is shown.
+/// Returns the lines about images, or about files for [`ComposefsFacts::MeasureFile`]. All images
+/// are opened by the same options, which also name the directory where objects are looked for; if
+/// there are names, only what these hold in the root is shown.
 pub fn lines(
     form: ComposefsFacts,
     images: &[PathBuf],
-    objects: Option<&Path>,
+    options: &OpenOptions,
     names: &[OsString],
 ) -> Result<Vec<u8>> {
     if let Some(name) = names.iter().find(|name| names::bytes(name).contains(&b'/')) {
@@ -51,7 +52,7 @@ pub fn lines(
             out.extend(measured(image)?.bytes());
             continue;
         }
-        let dump = filtered(dump(image)?, names);
+        let dump = filtered(dump(image, options)?, names);
         if form == ComposefsFacts::Dump {
             out.extend(dump);
             continue;
@@ -70,7 +71,7 @@ pub fn lines(
     }
     let missing = |object: &&Vec<u8>| {
         let there = |objects: &Path| objects.join(names::path(object)).is_file();
-        form == ComposefsFacts::Objects || !objects.is_some_and(there)
+        form == ComposefsFacts::Objects || !options.objects.as_deref().is_some_and(there)
     };
     for object in named.iter().filter(missing) {
         out.extend(object);
@@ -79,9 +80,13 @@ pub fn lines(
     Ok(out)
 }
 
-/// Returns the dump of an image; `Unsupported` if it is not one of composefs.
-fn dump(image: &Path) -> Result<Vec<u8>> {
-    let opened = sinterfs::open_with(image, &OpenOptions::default())?;
+/// Returns the dump of an image; `Unsupported` if it is not one of composefs. Objects are not read.
+fn dump(image: &Path, options: &OpenOptions) -> Result<Vec<u8>> {
+    let options = OpenOptions {
+        objects: None,
+        ..options.clone()
+    };
+    let opened = sinterfs::open_with(image, &options)?;
     let mut dump = Vec::new();
     opened.dump(&mut dump)?;
     if !dump.starts_with(b"/ ") {

@@ -88,14 +88,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(facts) = args.composefs {
         let first = std::slice::from_ref(&args.image.image);
         let images = [first, &args.and].concat();
-        let objects = args.image.objects.as_deref();
-        return text::print_bytes(&composefs_lines::lines(
-            facts,
-            &images,
-            objects,
-            &args.filter,
-        )?)
-        .map(|()| ExitCode::SUCCESS);
+        let lines = composefs_lines::lines(facts, &images, &args.image.options(), &args.filter)?;
+        return text::print_bytes(&lines).map(|()| ExitCode::SUCCESS);
     }
     let mut options = OpenOptions {
         salvage: true,

@@ -54,6 +54,26 @@ fn printed(work: &Path, name: &str, arguments: &[&str]) -> String {
 }
 
 #[test]
+fn facts_are_those_of_the_image_that_the_options_choose() {
+    let work = scratch();
+    let work = work.path();
+    std::fs::write(work.join("dump"), filled(DUMP)).expect("a dump");
+    call(work, "mkcomposefs", &["--from-file", "dump", "image"]);
+    shell(work, "mkdir tree; echo a >tree/other");
+    call(work, "mkcomposefs", &["tree", "first"]);
+    shell(work, "cat first image >both");
+    let first = std::fs::metadata(work.join("first")).expect("an image");
+    let [both, offset] = [work.join("both"), first.len().to_string().into()];
+    let listed = |more: &[&Path]| {
+        let words = [Path::new("info"), Path::new("--composefs=ls"), &both];
+        run(words.iter().chain(more)).stdout
+    };
+    assert!(listed(&[]).starts_with(b"/other"));
+    let second = listed(&[Path::new("--offset"), &offset]);
+    assert_eq!(second, filled(LISTED).as_bytes());
+}
+
+#[test]
 fn composefs_info_prints_what_that_of_composefs_prints() {
     let work = scratch();
     let work = work.path();
