@@ -44,7 +44,8 @@ impl DeltaFinder {
         self.seen.fill(Seen::default());
     }
 
-    /// Notes a position and returns the longest delta there, of at most `most` bytes.
+    /// Notes a position and returns a delta there, of at most `most` bytes: that of the lowest
+    /// power with four bytes or more, else the longest.
     #[inline]
     pub(super) fn find(
         &mut self,
@@ -82,6 +83,7 @@ impl DeltaFinder {
                 continue;
             }
             let first = ((now.steps ^ before.steps).trailing_zeros() / 8) as usize;
+            // one of four bytes is taken: whether another one is longer only the content says
             if first <= longest {
                 continue;
             }
