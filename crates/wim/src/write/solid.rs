@@ -66,11 +66,6 @@ impl Solid {
         }
     }
 
-    /// Takes where each chunk begins in the decoded bytes of all resources.
-    pub(super) fn take_starts(&mut self) -> Vec<u64> {
-        std::mem::take(&mut self.chunk_starts)
-    }
-
     /// Adds a chunk. One behind a shorter chunk must begin with a content.
     pub(super) fn chunk(
         &mut self,
@@ -152,8 +147,9 @@ impl Solid {
         Ok(())
     }
 
-    /// Writes the last resource and adds the entries.
-    pub(super) fn finish(mut self, resources: &mut Resources) -> Result<()> {
+    /// Writes the last resource and adds the entries; returns where each chunk begins in the
+    /// decoded bytes of all resources.
+    pub(super) fn finish(mut self, resources: &mut Resources) -> Result<Vec<u64>> {
         self.close();
         if self.len > self.start {
             self.write(resources)?;
@@ -177,6 +173,6 @@ impl Solid {
                 digest: member.digest,
             })?;
         }
-        Ok(())
+        Ok(self.chunk_starts)
     }
 }

@@ -239,10 +239,9 @@ impl ImageWriter for WimWriter {
 
     fn finish(mut self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary> {
         self.resources.close()?;
-        let chunk_starts = self.solid.as_mut().map(Solid::take_starts);
-        if let Some(solid) = self.solid.take() {
-            solid.finish(&mut self.resources)?;
-        }
+        let solid = self.solid.take();
+        let chunk_starts = solid.map(|solid| solid.finish(&mut self.resources));
+        let chunk_starts = chunk_starts.transpose()?;
         let block_bytes = self.resources.at - HEADER_LEN as u64;
         let mut digests = WrittenDigests {
             resources: &mut self.resources,
