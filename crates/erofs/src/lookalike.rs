@@ -64,7 +64,7 @@ impl Lookalike {
     /// Makes the metadata of a whole image.
     ///
     /// Memory: some 64 bytes for each inode, 12 for each name and the names, 24 for each file, the
-    /// blocks of large directories.
+    /// blocks of large directories; while it is made, 16 MiB of names and those of one directory.
     ///
     /// # Errors
     ///

@@ -62,8 +62,6 @@ pub(super) struct Scan<'a> {
     pub(super) bytes: u64,
     /// The number of inodes with times that are lost.
     times: u64,
-    /// The names of the directory whose inode is made.
-    listing: DirectoryListing,
     /// Bytes of the names of waiting directories.
     kept: usize,
 }
@@ -86,7 +84,6 @@ impl<'a> Scan<'a> {
             count: 0,
             bytes: 0,
             times: 0,
-            listing: DirectoryListing::default(),
             kept: 0,
         }
     }
@@ -150,7 +147,7 @@ impl<'a> Scan<'a> {
         }
         let inode = Made::show(self.image.inode(ino)?, self.shown);
         let made = self.make(inode);
-        let made = made.map_err(|error| error.path(format!("inode {}", ino.0)))?;
+        let (made, names) = made.map_err(|error| error.path(format!("inode {}", ino.0)))?;
         let extent = made.extent();
         let place = self.offsets.next(extent);
         if INODES + self.offsets.end > XATTRS {
@@ -171,7 +168,7 @@ impl<'a> Scan<'a> {
                 let Body::Flat(start) = made.body else {
                     return Err(Error::invalid("a directory in chunks"));
                 };
-                let names = self.keep();
+                let names = names.and_then(|names| self.keep(names));
                 self.waiting.push(Waiting {
                     ino,
                     nid,
@@ -193,17 +190,18 @@ impl<'a> Scan<'a> {
         Ok(nid)
     }
 
-    /// Returns the names of the directory whose inode was made, if there is memory for them.
-    fn keep(&mut self) -> Option<DirectoryListing> {
-        let kept = self.kept + self.listing.memory();
+    /// Returns names that wait for the content of their directory, if there is memory for them.
+    fn keep(&mut self, names: DirectoryListing) -> Option<DirectoryListing> {
+        let kept = self.kept + names.memory();
         (kept <= KEPT).then(|| {
             self.kept = kept;
-            std::mem::take(&mut self.listing)
+            names
         })
     }
 
-    /// Finds where content will be.
-    fn make(&mut self, mut inode: Inode) -> Result<Made> {
+    /// Finds where content will be; returns the names of a directory, too.
+    fn make(&mut self, mut inode: Inode) -> Result<(Made, Option<DirectoryListing>)> {
+        let mut names = None;
         let xattrs = if self.image.info().capability.xattrs {
             self.pool.inline(&self.image.xattrs(inode.ino)?)?
         } else {
@@ -221,8 +219,9 @@ impl<'a> Scan<'a> {
                 if !self.seen.insert(inode.ino) {
                     return Err(Error::corrupt("a directory has two names"));
                 }
-                self.listing = DirectoryListing::of(self.image, inode.ino)?;
-                inode.size = self.listing.content_len();
+                let listing = DirectoryListing::of(self.image, inode.ino)?;
+                inode.size = listing.content_len();
+                names = Some(listing);
                 self.blocks(inode.size)?
             }
             FileType::Symlink => {
@@ -238,11 +237,12 @@ impl<'a> Scan<'a> {
                 Body::Flat(0)
             }
         };
-        Ok(Made {
+        let made = Made {
             shown: inode,
             body,
             xattrs,
-        })
+        };
+        Ok((made, names))
     }
 
     /// Reserves the blocks of a directory or symlink, without its inline tail.
