@@ -1,4 +1,4 @@
-//! Cuts content into blocks of one size, one content after another.
+//! Cuts content into blocks of one size, one content after another; the last two may be even.
 //!
 //! Enters the data of the contents in order; leaves full blocks as `Segment`s and, for each
 //! content, its extents. Nothing is searched: what is equal within a block is left to the codec.

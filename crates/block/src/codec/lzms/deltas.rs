@@ -1,6 +1,7 @@
 //! Finds differences that continue: tables of numbers that grow evenly.
 //!
-//! In: content. Out: for a position the longest delta of those that were met last.
+//! In: content. Out: for a position a delta of those that were met last, one of four bytes or more
+//! if there is one.
 //!
 //! **Invariant:** what is found depends on the content and the positions that were asked for.
 
