@@ -32,6 +32,12 @@ mod stat;
 mod walk;
 mod write;
 
+/// Memory of blocks goes back to the system when it is freed, whatever the program's allocator
+/// does.
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: sinterfs_platform::LargePiecesMapped = sinterfs_platform::LargePiecesMapped;
+
 /// The extension module.
 #[pyo3::pymodule]
 mod _sinterfs {

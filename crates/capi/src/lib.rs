@@ -18,3 +18,9 @@ mod image;
 mod list;
 mod options;
 mod xattrs;
+
+/// Memory of blocks goes back to the system when it is freed, whatever the program's allocator
+/// does.
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: sinterfs_platform::LargePiecesMapped = sinterfs_platform::LargePiecesMapped;

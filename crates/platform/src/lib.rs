@@ -14,6 +14,8 @@
 
 mod directory;
 pub mod files;
+#[cfg(target_os = "linux")]
+mod large_pieces;
 pub mod names;
 #[cfg(windows)]
 #[path = "windows/nt.rs"]
@@ -26,6 +28,8 @@ pub mod xattrs;
 
 pub use directory::{Directory, OpenFor};
 pub use files::FileAt;
+#[cfg(target_os = "linux")]
+pub use large_pieces::LargePiecesMapped;
 pub use status::{Identity, Status};
 
 /// What files keep on this system.
