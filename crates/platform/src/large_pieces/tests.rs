@@ -98,7 +98,11 @@ fn without_mappings_the_allocator_of_the_system_is_used() {
         // a piece of the system's allocator is freed by it, too
         drop(Piece::new(unmapped(layout), layout));
     }
-    // what cannot be had is refused
+}
+
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn more_than_any_address_space_is_refused() {
     let all = Layout::from_size_align(isize::MAX as usize - 63, 64).unwrap();
     // SAFETY: the layout is not empty.
     assert!(unsafe { LargePiecesMapped.alloc(all) }.is_null());
