@@ -146,22 +146,18 @@ fn map(len: usize) -> Option<*mut u8> {
 
 /// Keeps a mapping for the next request, in place of the one that was kept the longest.
 fn free(start: *mut u8, len: usize) {
-    let (start, len) = match len {
-        ..=LONGEST_KEPT => {
-            // SAFETY: a mapping is aligned and has room for the word, and nobody else has it.
-            unsafe { start.cast::<usize>().write(len) };
-            let slot = NEXT.fetch_add(1, Ordering::Relaxed) % KEPT;
-            let old = FREED
-                .get(slot)
-                .map(|slot| slot.swap(start, Ordering::AcqRel));
-            let Some(old) = old.filter(|old| !old.is_null()) else {
-                return;
-            };
-            (old, kept_len(old))
-        }
-        _ => (start, len),
-    };
-    unmap(start, len);
+    if len > LONGEST_KEPT {
+        return unmap(start, len);
+    }
+    // SAFETY: a mapping is aligned and has room for the word, and nobody else has it.
+    unsafe { start.cast::<usize>().write(len) };
+    let slot = NEXT.fetch_add(1, Ordering::Relaxed) % KEPT;
+    let old = FREED
+        .get(slot)
+        .map(|slot| slot.swap(start, Ordering::AcqRel));
+    if let Some(old) = old.filter(|old| !old.is_null()) {
+        unmap(old, kept_len(old));
+    }
 }
 
 /// Returns a mapping of this length that was freed.
