@@ -3,11 +3,11 @@
 //!
 //! In: what `GlobalAlloc` asks for. Out: memory, of the system's allocator below [`LARGE`] bytes.
 //! glibc keeps freed blocks for each thread: eight readers of blocks of 128 KiB through a cache of
-//! 64 MiB held 260 MB. What a program sets for all of its memory (`mallopt`) is not a library's to
-//! change. **Invariants:** at most [`KEPT`] freed pieces of at most [`LONGEST_KEPT`] bytes are kept
-//! for the next request, since the first touch of new memory costs half of what decoding into it
-//! does; nothing waits for a lock, so that a child of `fork` never waits for a thread that it
-//! lacks.
+//! 64 MiB held 260 MB and more. What a program sets for all of its memory (`mallopt`) is not a
+//! library's to change (ADR 0033). **Invariants:** at most [`KEPT`] freed pieces of at most
+//! [`LONGEST_KEPT`] bytes are kept for the next request, since the first touch of new memory takes
+//! up to two fifths of the time of a read; nothing here waits for a lock, so that a child of `fork`
+//! never waits here for a thread that it lacks.
 
 #![allow(
     unsafe_code,

@@ -3,7 +3,8 @@
 //! In: names and paths as bytes, as images have them. Out: open files and directories, and their
 //! status. **Invariant:** below an open [`Directory`] no symlink is followed, on any system. What
 //! other crates of the library decide by the system is named in ADR 0030: `mount`, which is for
-//! Linux alone, and parts of `remote` and of the facade.
+//! Linux alone, and parts of `remote` and of the facade. The allocator of the Python package and of
+//! the C library on Linux is here, too.
 
 #![warn(
     clippy::indexing_slicing,
