@@ -109,6 +109,10 @@ const SLOW: [&str; 12] = [
     "write::strings",
 ];
 
+/// What keeps tests from running beside each other under qemu-user. A program is started there by
+/// a `fork` of the emulator, whose child can wait for a lock that one of its other threads held.
+const ONE_THREAD: &str = "--test-threads=1";
+
 /// Cases of each property.
 const CASES: &str = "8";
 
@@ -186,7 +190,12 @@ fn test(target: &CrossTarget, all: bool) -> Outcome {
         for name in INTEGRATION.iter().chain(tests) {
             command.args(["--test", name]);
         }
-        command.arg("--");
+    }
+    command.arg("--");
+    if runner.starts_with("qemu") {
+        command.arg(ONE_THREAD);
+    }
+    if !all {
         for name in SLOW {
             command.args(["--skip", name]);
         }
