@@ -146,6 +146,7 @@ pub const UNSAFE_FILES: &[&str] = &[
     "crates/mount/src/namespace.rs",
     "crates/platform/src/large_pieces.rs",
     "crates/platform/src/large_pieces/tests.rs",
+    "crates/platform/src/memory.rs",
     "crates/platform/src/windows/nt.rs",
     "crates/sinterfs/src/mount/allocator.rs",
     "python/src/new_bytes.rs",

@@ -17,6 +17,7 @@ mod directory;
 pub mod files;
 #[cfg(target_os = "linux")]
 mod large_pieces;
+pub mod memory;
 pub mod names;
 #[cfg(windows)]
 #[path = "windows/nt.rs"]

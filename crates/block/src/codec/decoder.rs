@@ -17,12 +17,20 @@ use crate::Bytes;
 /// (brotli decodes up to a window at once and then returns it step by step.)
 const STEP: usize = 64 << 10;
 
+/// The most bytes that a step decodes: a block of zstd.
+const STEP_MAX: usize = 128 << 10;
+
+/// The bytes whose memory gets pages at once, so that blocks of which little is read take little.
+const POPULATED: usize = 256 << 10;
+
 /// Decodes a stream step by step.
 pub struct Decoder {
     codec: Codec,
     stream: Bytes,
     decoded: Vec<u8>,
     len: usize,
+    /// The end of the bytes whose memory has pages.
+    populated: usize,
 }
 
 enum Codec {
@@ -58,6 +66,7 @@ impl Decoder {
             stream,
             len: usize::try_from(len).unwrap_or(usize::MAX),
             decoded,
+            populated: 0,
         })
     }
 
@@ -90,7 +99,7 @@ impl Decoder {
     /// tables, and its window if it has one of its own, which is no longer than the decoded bytes.
     pub fn memory(&self) -> u64 {
         const TABLES: u64 = 256 << 10;
-        let decoded = self.decoded.len() as u64;
+        let decoded = self.decoded.len().max(self.populated) as u64;
         let window = match self.codec {
             Codec::Zstd(_) => 0,
             Codec::Xz(_) | Codec::Brotli(_) => decoded,
@@ -105,11 +114,26 @@ impl Decoder {
     /// bytes decoded before stay.
     pub fn advance(&mut self) -> Result<()> {
         let start = self.decoded.len();
+        self.populate(start);
         let done = self.step(start);
         if done.is_err() {
             self.decoded.truncate(start);
         }
         done
+    }
+
+    /// Populates the memory that a step from `start` on writes.
+    fn populate(&mut self, start: usize) {
+        if start.saturating_add(STEP_MAX) <= self.populated {
+            return;
+        }
+        let from = self.populated.max(start);
+        let to = from.saturating_add(POPULATED).min(self.len);
+        let room = self.decoded.spare_capacity_mut();
+        if let Some(room) = room.get_mut(from.saturating_sub(start)..to.saturating_sub(start)) {
+            sinterfs_platform::memory::populate(room);
+        }
+        self.populated = to;
     }
 
     fn step(&mut self, start: usize) -> Result<()> {
