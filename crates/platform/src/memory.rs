@@ -15,13 +15,17 @@ use std::mem::MaybeUninit;
 #[cfg(target_os = "linux")]
 const LEAST: usize = 64 << 10;
 
+/// The size of a page in bytes. Where pages are larger, the call fails and nothing is done: faults
+/// are few there.
+#[cfg(target_os = "linux")]
+const PAGE: usize = 4 << 10;
+
 /// Populates room with pages by one call to the system, if it is large.
 pub fn populate(room: &mut [MaybeUninit<u8>]) {
     #[cfg(target_os = "linux")]
     if room.len() >= LEAST {
-        let page = rustix::param::page_size();
         let start = room.as_mut_ptr();
-        let before = start.addr() % page;
+        let before = start.addr() % PAGE;
         // SAFETY: the call changes no content; the page in which the room begins is mapped.
         let _ = unsafe {
             rustix::mm::madvise(
