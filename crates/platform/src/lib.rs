@@ -4,7 +4,7 @@
 //! status. **Invariant:** below an open [`Directory`] no symlink is followed, on any system. What
 //! other crates of the library decide by the system is named in ADR 0030: `mount`, which is for
 //! Linux alone, and parts of `remote` and of the facade. The allocator of the Python package and of
-//! the C library on Linux is here, too.
+//! the C library on Linux is here, too, and what populates memory with pages.
 
 #![warn(
     clippy::indexing_slicing,
