@@ -93,6 +93,59 @@ def test_processes_with_threads_share_an_image(image, tree, method):
             reader.join()
 
 
+def memory(row):
+    """Return the bytes of a row of what the system tells of this process."""
+    with open("/proc/self/status") as rows:
+        return next(int(line.split()[1]) << 10 for line in rows if line.startswith(row))
+
+
+def grown_by_reading(path, cache_bytes, seed, count):
+    """Read files at random with eight threads; return how many bytes the process grew at most."""
+    image = sinterfs.Image.open(path, cache_bytes=cache_bytes)
+    names = image.listdir()
+    before = memory("VmRSS")
+
+    def read(thread):
+        choice = random.Random(seed * 100 + thread)
+        for _ in range(count):
+            name = choice.choice(names)
+            assert image.read_bytes(name) == content_of(name)
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(read, range(8)))
+    return memory("VmHWM") - before
+
+
+def content_of(name):
+    """Return 1,000,000 bytes that a name decides, half as long when encoded, without repeats."""
+    return random.Random(name).randbytes(500_000).hex().encode()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc")
+@pytest.mark.parametrize(
+    "options",
+    [{"format": "dwarfs", "block_size": 1 << 20}, {"format": "squashfs"}],
+    ids=lambda options: options["format"],
+)
+def test_memory_of_processes_with_threads_is_bounded(options, tmp_path):
+    top, path = tmp_path / "tree", tmp_path / "image"
+    top.mkdir()
+    names = [str(number) for number in range(128)]
+    for name in names:
+        (top / name).write_bytes(content_of(name))
+    report = sinterfs.build(top, path, compression="zstd:level=1", **options)
+    assert report.image_bytes < 0.6 * report.bytes
+    cache, freed, block, content = 8 << 20, 16 << 20, 1 << 20, 1 << 20
+    # each thread has a block, stored and decoded; what it read, and what that is compared with
+    bound = cache + freed + 8 * (2 * block + 2 * content)
+    assert bound < 0.6 * report.bytes
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(4, mp_context=context) as pool:
+        done = [pool.submit(grown_by_reading, path, cache, seed, 60) for seed in range(4)]
+        grown = [future.result(timeout=300) for future in done]
+    assert max(grown) <= bound, [size >> 20 for size in grown]
+
+
 def in_child(work):
     """Run a function in a forked child; return what it sends."""
     receiver, sender = os.pipe()
