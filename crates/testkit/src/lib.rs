@@ -23,13 +23,15 @@ pub use sample::{meta, noise, sample};
 pub use shared::{read_file, shared};
 
 /// Returns why a test can't run here: prints `SKIPPED`, or panics where CI promises everything.
+/// It does so on Unix alone: the tools, kernels and mounts that tests need cannot be installed on
+/// Windows.
 #[allow(
     clippy::print_stderr,
     reason = "tests tell their reader what did not run"
 )]
 pub fn skip(why: &str) {
     assert!(
-        std::env::var_os("CI").is_none(),
+        cfg!(windows) || std::env::var_os("CI").is_none(),
         "a test may not be skipped in CI: {why}"
     );
     eprintln!("SKIPPED: {why}");
