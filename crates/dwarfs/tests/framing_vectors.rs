@@ -3,30 +3,17 @@
 //!
 //! Needs the shared vectors (SINTER_SHARED or ../shared) and, for the files, python3 and root.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::{env, fs};
 
 use sinterfs_dwarfs::framing::{self, id};
+use sinterfs_testkit::{read_file, shared, skip};
 
 const LIMIT: u64 = 1 << 30;
-
-fn skip(why: &str) {
-    assert!(
-        env::var("CI").as_deref() != Ok("true"),
-        "cannot be skipped in CI: {why}"
-    );
-    println!("SKIPPED: {why}");
-}
-
-fn vectors() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let shared = env::var_os("SINTER_SHARED").map_or_else(|| root.join("../shared"), PathBuf::from);
-    Some(shared.join("vectors")).filter(|vectors| vectors.is_dir())
-}
 
 /// A section: compression id and payload.
 type Section<'a> = (u16, &'a [u8]);
@@ -61,22 +48,14 @@ fn sections(image: &[u8]) -> Vec<Section<'_>> {
     found
 }
 
-/// Reads all images, packed ones too (which needs gunzip).
+/// Reads all images, packed ones too.
 fn images(vectors: &Path) -> Vec<(String, Vec<u8>)> {
     let mut images = Vec::new();
     for entry in fs::read_dir(vectors.join("images/dwarfs")).unwrap() {
         let path = entry.unwrap().path();
         let name: String = path.file_name().unwrap().to_string_lossy().into();
-        if name.ends_with(".img") {
-            images.push((name, fs::read(&path).unwrap()));
-        } else if name.ends_with(".img.gz") {
-            let unpacked = Command::new("gunzip")
-                .arg("-c")
-                .arg(&path)
-                .output()
-                .unwrap();
-            assert!(unpacked.status.success(), "gunzip of {name}");
-            images.push((name, unpacked.stdout));
+        if name.ends_with(".img") || name.ends_with(".img.gz") {
+            images.push((name, read_file(&path)));
         }
     }
     images.sort();
@@ -85,8 +64,8 @@ fn images(vectors: &Path) -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn every_section_decodes_to_the_size_it_tells() {
-    let Some(vectors) = vectors() else {
-        return skip("no shared vectors");
+    let Some(vectors) = shared("vectors") else {
+        return;
     };
     let mut seen = BTreeMap::new();
     for (name, image) in images(&vectors) {
@@ -142,8 +121,8 @@ fn sources(vectors: &Path, options: &[&str]) -> Option<Vec<Vec<u8>>> {
 
 #[test]
 fn samples_are_those_of_the_source_files() {
-    let Some(vectors) = vectors() else {
-        return skip("no shared vectors");
+    let Some(vectors) = shared("vectors") else {
+        return;
     };
     let (Some(small), Some(full)) = (
         sources(&vectors, &["--size", "small"]),

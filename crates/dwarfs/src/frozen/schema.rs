@@ -287,17 +287,10 @@ pub(crate) mod tests {
     /// Files of upstream's own tests: a schema and what it describes, one after the other.
     #[test]
     fn schemas_of_upstream() {
-        let shared = std::env::var_os("SINTER_SHARED").map_or_else(
-            || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
-            std::path::PathBuf::from,
-        );
-        let directory = shared.join("vectors/upstream/dwarfs/frozen-compatibility");
-        if !directory.exists() {
-            let why = format!("{} is missing (set SINTER_SHARED)", directory.display());
-            assert!(std::env::var("CI").as_deref() != Ok("true"), "{why}");
-            println!("SKIPPED: {why}");
+        let below = "vectors/upstream/dwarfs/frozen-compatibility";
+        let Some(directory) = sinterfs_testkit::shared(below) else {
             return;
-        }
+        };
         for name in ["afterUnique", "beforeUnique", "withFileVersion"] {
             let bytes = std::fs::read(directory.join(name)).unwrap();
             let (schema, data) = Schema::parse_prefix(&bytes).unwrap();
