@@ -1,7 +1,8 @@
 """What opening, listing and reading files take with this package and with other readers.
 
 ``compare.py DIRECTORY WORK [RUNS]``: packs the directory as SquashFS (zstd, by mksquashfs), as
-DwarFS (by default, and for remote reads) and as a zip in WORK, unless they are there; then runs
+DwarFS (by default, and for remote reads) and as a zip in WORK, unless they are there (MKSQUASHFS of
+the environment has other options of mksquashfs: "-comp gzip" is what it does by default); then runs
 each reader in turn, each in a process of its own, and prints the least time of each step and the
 ratio of ours on the SquashFS image to it. Steps: open; list all files; read 500 files of each size
 (up to 4 KiB, up to 128 KiB, larger) and 500 of any, in random order; read the latter with four new
@@ -275,7 +276,7 @@ def pack(directory: str, work: str) -> dict[str, str]:
     made = {kind: os.path.join(work, f"data.{kind}") for kind in ["squashfs", "dwarfs", "zip"]}
     made["dwarfs for remote"] = os.path.join(work, "remote.dwarfs")
     if not os.path.exists(made["squashfs"]):
-        how = ["-comp", "zstd", "-quiet", "-no-progress", *os.environ.get("MKSQUASHFS", "").split()]
+        how = ["-quiet", "-no-progress", *os.environ.get("MKSQUASHFS", "-comp zstd").split()]
         subprocess.run(["mksquashfs", directory, made["squashfs"], *how], check=True)
     if not os.path.exists(made["dwarfs"]):
         sinterfs.build(directory, made["dwarfs"])
