@@ -93,7 +93,7 @@ fn summary(report: &BuildReport, seconds: f64, verbose: bool) -> String {
     );
     if let Some(objects) = &report.objects {
         text += &of_objects(objects, image.image_bytes, seconds);
-        return text + &incomplete(report);
+        return text + &pushed(report.pushed.as_deref()) + &incomplete(report);
     }
     text += &savings(pipeline);
     text += &format!(
@@ -124,6 +124,7 @@ fn summary(report: &BuildReport, seconds: f64, verbose: bool) -> String {
         text += &format!("memory bound {}\n", human(pipeline.memory));
     }
     text += &root_digest(image);
+    text += &pushed(report.pushed.as_deref());
     if report.conflicts.count > 0 {
         text += &format!("{} names hidden by later sources\n", report.conflicts.count);
     }
@@ -172,6 +173,11 @@ fn of_base(pipeline: &PipelineReport) -> String {
 pub fn root_digest(image: &Summary) -> String {
     let root = image.root_digest.map(Root::from);
     root.map_or(String::new(), |root| format!("root digest: {root}\n"))
+}
+
+/// Prints the name of an image in a registry, if it was pushed to one.
+pub fn pushed(name: Option<&str>) -> String {
+    name.map_or(String::new(), |name| format!("pushed: {name}\n"))
 }
 
 /// Prints counts of content outside the image.
@@ -240,6 +246,9 @@ pub fn as_json(report: &BuildReport, warnings: u64, seconds: f64) -> serde_json:
     });
     if let Some(root) = image.root_digest {
         all["root_digest"] = Root::from(root).to_string().into();
+    }
+    if let Some(name) = &report.pushed {
+        all["pushed"] = name.as_str().into();
     }
     if let Some(objects) = &report.objects {
         all["digest"] = hex(&objects.digest).into();

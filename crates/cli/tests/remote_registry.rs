@@ -265,7 +265,6 @@ fn an_ordinary_image_is_a_source() {
     }
 }
 
-/// Writes the file of a registry's servers to `hosts`.
 /// Converts an ordinary image of a registry to one that is read in place, by the registry alone.
 fn converted_in_registry(url: &str, into: &str, format: &str, merged: &Path) {
     let convert = [
@@ -291,11 +290,22 @@ fn converted_in_registry(url: &str, into: &str, format: &str, merged: &Path) {
     // the tag stays, unless that is asked for
     let refused = try_run(convert);
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
-    run([&convert[..], &["--force"]].concat());
+    let dir = merged.parent().unwrap();
+    let told = run([&convert[..], &["--force", "--json"]].concat());
+    names_what_was_pushed(dir, &told.stdout, into);
     let again = into.replace("converted", "recompressed");
-    let recompress = ["recompress", "-q", "--cache", "none", into, "-o", &again];
+    let recompress = [
+        "recompress",
+        "--json",
+        "--cache",
+        "none",
+        into,
+        "-o",
+        &again,
+    ];
     let anew = ["--rebuild"].iter().filter(|_| format == "erofs");
-    run(recompress.iter().chain(anew));
+    let told = run(recompress.iter().chain(anew));
+    names_what_was_pushed(dir, &told.stdout, &again);
     // what cannot be pushed is not built first
     let (untagged, _) = into.rsplit_once(':').unwrap();
     let tree = merged.to_str().unwrap();
@@ -307,6 +317,22 @@ fn converted_in_registry(url: &str, into: &str, format: &str, merged: &Path) {
     assert_eq!(refused.status.code(), Some(4), "{refused:?}");
 }
 
+/// Fails unless a report in JSON has the name of an image with the digest that skopeo computes.
+fn names_what_was_pushed(dir: &Path, report: &[u8], url: &str) {
+    let told: serde_json::Value = serde_json::from_slice(report).unwrap();
+    let name = url.replace("oci://", "docker://");
+    let digest = format!(
+        "skopeo inspect --raw --tls-verify=false {name} > manifest
+         skopeo manifest-digest manifest"
+    );
+    let mut computing = Command::new("sh");
+    let digest = computing.args(["-ec", &digest]).current_dir(dir).output();
+    let digest = String::from_utf8(digest.unwrap().stdout).unwrap();
+    let (repository, _) = url.rsplit_once(':').unwrap();
+    assert_eq!(told["pushed"], format!("{repository}@{}", digest.trim()));
+}
+
+/// Writes the file of a registry's servers to `hosts`.
 fn write_hosts(dir: &Path, name: &str, text: &str) {
     let hosts = dir.join("hosts").join(name);
     std::fs::create_dir_all(&hosts).unwrap();

@@ -243,7 +243,7 @@ fn summary(report: &RecompressReport, seconds: f64) -> String {
     let percent = image.image_bytes as f64 * 100.0 / report.old_bytes.max(1) as f64;
     format!(
         "{} of {} blocks compressed again: {} -> {}; metadata {}\n\
-         image: {} -> {} ({percent:.1}%) in {seconds:.1} s\n{}",
+         image: {} -> {} ({percent:.1}%) in {seconds:.1} s\n{}{}",
         report.recoded,
         image.blocks,
         human(image.raw_bytes),
@@ -252,6 +252,7 @@ fn summary(report: &RecompressReport, seconds: f64) -> String {
         human(report.old_bytes),
         human(image.image_bytes),
         build_report::root_digest(image),
+        build_report::pushed(report.pushed.as_deref()),
     )
 }
 
@@ -262,7 +263,7 @@ fn as_json(report: &RecompressReport, seconds: f64) -> serde_json::Value {
         .iter()
         .map(|loss| json!({"what": loss.what, "count": loss.count}));
     let root = image.root_digest.map(|root| Root::from(root).to_string());
-    json!({
+    let mut all = json!({
         "format": report.format,
         "old_bytes": report.old_bytes,
         "image_bytes": image.image_bytes,
@@ -274,5 +275,9 @@ fn as_json(report: &RecompressReport, seconds: f64) -> serde_json::Value {
         "root_digest": root,
         "losses": losses.collect::<Vec<_>>(),
         "seconds": seconds,
-    })
+    });
+    if let Some(name) = &report.pushed {
+        all["pushed"] = name.as_str().into();
+    }
+    all
 }

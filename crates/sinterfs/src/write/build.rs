@@ -29,7 +29,7 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
     upload::check(request)?;
     let new = registry::for_output(request.format.as_deref(), request.output_name().as_deref())?;
     let scratch = Scratch::new(request.scratch_dir());
-    upload::make_for(
+    let (mut report, pushed) = upload::make_for(
         &request.destination,
         &scratch,
         &request.open,
@@ -48,7 +48,9 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
             });
             new.writer.build(job, observer)
         },
-    )
+    )?;
+    report.pushed = pushed;
+    Ok(report)
 }
 
 /// Returns whether the report of a build is going to name the digest of the image.

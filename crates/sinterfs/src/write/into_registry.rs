@@ -18,7 +18,8 @@ use crate::place::{is_registry, shown};
 use crate::transfer::{PushWith, push_content};
 use crate::write::request::{Destination, OutputFile};
 
-/// Writes an image by `make`; one for a registry is pushed then.
+/// Writes an image by `make`; one for a registry is pushed then, and its name with the digest of
+/// the manifest returned as well.
 ///
 /// # Errors
 /// `Invalid` if there is no tag, or if it exists and is not to be replaced, before anything is
@@ -28,10 +29,10 @@ pub(crate) fn make_for<T>(
     scratch: &Scratch,
     options: &OpenOptions,
     make: impl FnOnce(&Destination) -> Result<T>,
-) -> Result<T> {
+) -> Result<(T, Option<String>)> {
     let (url, replace) = match destination {
         Destination::Object { url, replace } if is_registry(url) => (url, *replace),
-        _ => return make(destination),
+        _ => return Ok((make(destination)?, None)),
     };
     let located = |error: Error| error.path(shown(url));
     sinterfs_remote::require_tag(&Address::parse(url).map_err(located)?).map_err(located)?;
@@ -43,8 +44,8 @@ pub(crate) fn make_for<T>(
     let file = file.try_clone();
     let file = file.map_err(|error| Error::io("cannot read a scratch file", error))?;
     let content = Arc::new(FileSource::from_file(file, shown(url))?);
-    push_content(content, url, PushWith::default(), options).map_err(located)?;
-    Ok(made)
+    let pushed = push_content(content, url, PushWith::default(), options).map_err(located)?;
+    Ok((made, Some(pushed)))
 }
 
 /// Fails if there is an image of that name, or if nobody can say.

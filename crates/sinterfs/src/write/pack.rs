@@ -131,6 +131,7 @@ impl Work<'_> {
             pipeline,
             conflicts: input.conflicts(),
             objects: None,
+            pushed: None,
         }
     }
 }

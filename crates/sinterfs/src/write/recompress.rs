@@ -26,6 +26,7 @@ use crate::write::job::{BuildJob, Prepared};
 use crate::write::output::Output;
 use crate::write::recompress_request::{RecompressParts, RecompressReport, RecompressRequest};
 use crate::write::report::{demand_losses, interrupted};
+use crate::write::request::Destination;
 use crate::write::reuse::{MetadataPlan, RewriteOptions};
 use crate::write::upload;
 
@@ -36,11 +37,17 @@ pub fn recompress(
 ) -> Result<RecompressReport> {
     let build = &request.build;
     let scratch = Scratch::new(build.scratch_dir());
-    upload::make_for(&build.destination, &scratch, &request.open, |destination| {
+    let make = |destination: &Destination| {
         let mut request = request.clone();
         request.build.destination = destination.clone();
         recompress_to_destination(&request, observer)
-    })
+    };
+    let (mut report, pushed) = upload::make_for(&build.destination, &scratch, &request.open, make)?;
+    match &mut report.rebuilt {
+        Some(rebuilt) => rebuilt.pushed = pushed,
+        None => report.pushed = pushed,
+    }
+    Ok(report)
 }
 
 fn recompress_to_destination(
@@ -151,6 +158,7 @@ fn rebuild(
         old_bytes: opened.raw().info().totals.stored,
         recoded: report.pipeline.image.blocks,
         image: report.pipeline.image.clone(),
+        pushed: None,
         rebuilt: Some(report),
     })
 }
@@ -227,6 +235,7 @@ fn rewrite(
         old_bytes: opened.raw().info().totals.stored,
         image: written.image,
         recoded: written.recoded,
+        pushed: None,
         rebuilt: None,
     })
 }

@@ -61,6 +61,8 @@ pub struct RecompressReport {
     pub image: Summary,
     /// Blocks that were compressed anew; the others are as they were.
     pub recoded: u64,
+    /// The name with the digest in the registry that it was pushed to, unless it was rebuilt.
+    pub pushed: Option<String>,
     /// The report of the pipeline, if the image was rebuilt.
     pub rebuilt: Option<BuildReport>,
 }

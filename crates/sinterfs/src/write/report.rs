@@ -18,6 +18,8 @@ pub struct BuildReport {
     pub conflicts: Conflicts,
     /// Counts of content outside the image, for composefs.
     pub objects: Option<ObjectsReport>,
+    /// The name with the digest of its manifest in the registry that the image was pushed to.
+    pub pushed: Option<String>,
 }
 
 impl BuildReport {

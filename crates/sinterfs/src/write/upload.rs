@@ -57,8 +57,8 @@ pub(crate) fn make_for<T>(
     _: &Scratch,
     _: &OpenOptions,
     make: impl FnOnce(&Destination) -> Result<T>,
-) -> Result<T> {
-    make(destination)
+) -> Result<(T, Option<String>)> {
+    Ok((make(destination)?, None))
 }
 
 /// An upload that cannot be.

@@ -160,6 +160,7 @@ impl Draft {
                 new_objects,
                 new_bytes,
             }),
+            pushed: None,
         };
         if request.strict {
             demand_all(&report)?;
