@@ -9,14 +9,15 @@ use sinterfs::build::{BuildReport, Purpose};
 use crate::error::checked;
 use crate::observed::observed;
 
-/// Format, files, bytes of content, bytes of the image, incomplete files, root digest, what the
-/// format could not keep, warnings.
+/// Format, files, bytes of content, bytes of the image, incomplete files, root digest, name in a
+/// registry, what the format could not keep, warnings.
 type Built = (
     &'static str,
     u64,
     u64,
     u64,
     u64,
+    Option<String>,
     Option<String>,
     Vec<(String, u64)>,
     Vec<String>,
@@ -95,6 +96,7 @@ fn built(report: &BuildReport, warnings: Vec<String>) -> Built {
         image.image_bytes,
         report.incomplete(),
         digest,
+        report.pushed.clone(),
         losses
             .map(|loss| (loss.what.to_string(), loss.count))
             .collect(),

@@ -86,6 +86,8 @@ class BuildReport:
     incomplete: int
     #: The root digest, if the image has one.
     root_digest: str | None
+    #: The name, with the digest of its manifest, of an image that was made to be in a registry.
+    pushed: str | None
     #: What the format could not keep, with counts.
     losses: list[tuple[str, int]]
     warnings: list[str]
