@@ -29,7 +29,7 @@ use xtask::{python, run};
 const HELP: &str = "\
 usage: cargo xtask VERB [ARGUMENTS]      (or ./x VERB, which installs what is missing first)
 
-  demo [DIR]          build an image of DIR (default: /usr/share/doc), mount it, read from it
+  demo [DIR]          build an image of DIR (default: /usr/share/doc), mount it, compare all files
   check               formatting, clippy, crate arrows, house rules, licences
   tidy                the house rules alone (part of check)
   doc                 the documentation of every crate, warnings denied
@@ -37,8 +37,8 @@ usage: cargo xtask VERB [ARGUMENTS]      (or ./x VERB, which installs what is mi
   package [ARGS]      every crate that is published, packed
   schedules [ARGS]    the block cache and the permits, in many orders of their threads' steps
   msrv                everything, checked by the oldest Rust that README names
-  cross [--all] [TARGET]...   tests of the reading crates on s390x (big-endian) and aarch64, by
-                      qemu; with --all on all systems, Windows by wine among them, all tests
+  cross [--all] [TARGET]...   tests of the reading crates on s390x (big-endian), aarch64 and i686,
+                      by qemu; with --all on all systems, Windows by wine among them, all tests
   test [ARGS]         check that everything works; ARGS, which choose tests, are cargo test's
   coverage [ARGS]     lines of each crate that the tests run; ARGS, as those of test, choose some
   python [ARGS]       the Python package: tests (ARGS are pytest's), doctests, types, style
