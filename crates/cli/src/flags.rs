@@ -64,7 +64,7 @@ pub fn flag(setting: Setting) -> &'static str {
         Setting::UnpackLayers => "--layers",
         Setting::UserXattrs => "--user-xattrs",
         Setting::Uuid => "--uuid",
-        Setting::WithDigest => "--with-digest (`sinter digest -o` writes them beside the image)",
+        Setting::WithDigest => "--with-digest",
         Setting::XattrFilter => "--xattrs-include or --xattrs-exclude",
         Setting::XattrPrefixes => "--xattr-prefix",
         Setting::Xattrs => "--no-xattrs",
@@ -76,9 +76,14 @@ pub fn flag(setting: Setting) -> &'static str {
 /// Returns the message of an error, with options named by their flags.
 pub fn message(error: &Error) -> String {
     let settings = error.settings().iter();
-    settings.fold(error.to_string(), |message, setting| {
+    let named = settings.fold(error.to_string(), |message, setting| {
         message.replace(&setting.to_string(), flag(*setting))
-    })
+    });
+    if error.settings().contains(&Setting::WithDigest) {
+        named + "; `sinter digest IMAGE -o FILE` writes those of any image to a file"
+    } else {
+        named
+    }
 }
 
 #[cfg(test)]

@@ -64,8 +64,8 @@ fn shortened(command: Command) -> Command {
         .collect();
     let command = flags.into_iter().fold(command, |command, id| {
         command.mut_arg(id, |flag| {
-            let is_rare = is_rare(&flag);
-            first_sentence(flag).hide_short_help(is_rare)
+            let is_hidden = is_rare(&flag) || flag.is_hide_short_help_set();
+            first_sentence(flag).hide_short_help(is_hidden)
         })
     });
     command.after_help(short).after_long_help(long)

@@ -26,6 +26,25 @@ pub fn hint(words: &[OsString], error: &clap::Error) -> Option<String> {
     }
 }
 
+/// Returns an error without the suggestion of an option that help does not show.
+pub fn without_hidden(mut error: clap::Error, definitions: &clap::Command) -> clap::Error {
+    let is_hidden = match error.get(ContextKind::SuggestedArg) {
+        Some(ContextValue::String(flag)) => !is_shown(flag.trim_start_matches('-'), definitions),
+        _ => false,
+    };
+    if is_hidden {
+        error.remove(ContextKind::SuggestedArg);
+    }
+    error
+}
+
+/// Returns whether the help of a command, or of one below it, shows a long option.
+fn is_shown(long: &str, command: &clap::Command) -> bool {
+    let mut all = command.get_arguments();
+    all.any(|arg| arg.get_long() == Some(long) && !arg.is_hide_set())
+        || command.get_subcommands().any(|below| is_shown(long, below))
+}
+
 fn lacks_output(error: &clap::Error) -> bool {
     match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::Strings(names)) => names.iter().any(|name| name.contains("--output")),

@@ -76,10 +76,10 @@ Examples:
   sinter check --deep doc.dwarfs
       Verify all data.
 
-Exit codes: 0 success; 1 done, but something was left out, changed or is damaged; 2 wrong usage; \
-3 corrupt image; 4 unsupported; 5 not found; 6 limit exceeded; 7 error of the system; \
-8 files were salvaged in part; \
-130 interrupted.")]
+Exit codes: 0 success, also with losses that were reported (--strict makes them errors); 1 done, but \
+a file was left out, changed while it was read or is damaged, or `diff` found differences, `grep` \
+nothing; 2 wrong usage; 3 corrupt image; 4 unsupported; 5 not found; 6 limit exceeded; 7 error of \
+the system; 8 files were salvaged in part; 130 interrupted; 141 the reader of a pipe ended.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -149,7 +149,8 @@ fn definitions() -> clap::Command {
 
 fn parse(words: &[OsString]) -> std::result::Result<Cli, clap::Error> {
     let mut definitions = definitions();
-    let matches = definitions.try_get_matches_from_mut(words)?;
+    let matches = definitions.try_get_matches_from_mut(words);
+    let matches = matches.map_err(|error| hints::without_hidden(error, &definitions))?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut definitions))
 }
 

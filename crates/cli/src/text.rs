@@ -87,17 +87,16 @@ pub fn losses(format: &str, losses: &[Loss], quiet: bool) {
     }
 }
 
-/// Returns a message on one line, with control characters replaced.
+/// Returns a message on one line: white space that begins with the end of a line or with a tab
+/// becomes one space, other control characters `?`.
 pub fn one_line(message: &str) -> Cow<'_, str> {
-    if message.contains(char::is_control) {
-        message
-            .chars()
-            .map(|c| if c.is_control() { '?' } else { c })
-            .collect::<String>()
-            .into()
-    } else {
-        message.into()
+    if !message.contains(char::is_control) {
+        return message.into();
     }
+    let lines = message.split(['\n', '\t']).map(str::trim);
+    let words: Vec<_> = lines.filter(|line| !line.is_empty()).collect();
+    let joined = words.join(" ");
+    joined.replace(char::is_control, "?").into()
 }
 
 /// Writes bytes as base64 (RFC 4648), with padding.
@@ -123,6 +122,13 @@ pub fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_are_one_line() {
+        assert_eq!(one_line("a: b"), "a: b");
+        assert_eq!(one_line("a:\n    b\r\n\tc\n"), "a: b c");
+        assert_eq!(one_line("a\x1b[1m"), "a?[1m");
+    }
 
     #[test]
     fn base64_of_the_rfc() {

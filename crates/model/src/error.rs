@@ -206,6 +206,14 @@ impl fmt::Display for Error {
         if self.0.kind == Kind::Corrupt {
             f.write_str("corrupt image: ")?;
         }
+        self.write_details(f)
+    }
+}
+
+impl Error {
+    /// Writes the place, what is wrong, and the cause. A corrupt image is called so once, by the
+    /// outermost error.
+    fn write_details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(place) = &self.0.place {
             f.write_str(&place.structure)?;
             if let Some(offset) = place.offset {
@@ -214,10 +222,16 @@ impl fmt::Display for Error {
             f.write_str(": ")?;
         }
         f.write_str(&self.0.what)?;
-        if let Some(source) = &self.0.source {
-            write!(f, ": {source}")?;
+        let Some(source) = &self.0.source else {
+            return Ok(());
+        };
+        f.write_str(": ")?;
+        match source.downcast_ref::<Self>() {
+            Some(inner) if self.0.kind == Kind::Corrupt && inner.0.path.is_none() => {
+                inner.write_details(f)
+            }
+            _ => write!(f, "{source}"),
         }
-        Ok(())
     }
 }
 

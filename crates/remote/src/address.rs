@@ -100,7 +100,8 @@ impl Address {
         let known = SCHEMES
             .iter()
             .find_map(|&(prefix, scheme)| Some((scheme, url.strip_prefix(prefix)?)));
-        let (scheme, rest) = known.ok_or_else(|| invalid("no URL of a known scheme"))?;
+        let (scheme, rest) =
+            known.ok_or_else(|| invalid("not a URL of http, https, s3, gs, az or oci"))?;
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (host, key) = rest.split_at(end);
         if host.contains('@') {

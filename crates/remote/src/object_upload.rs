@@ -64,8 +64,7 @@ impl Upload {
     /// not to be replaced; `Io` if the store refuses or cannot be reached.
     pub fn begin(address: &Address, replace: bool, options: &RemoteOptions) -> Result<Self> {
         if !matches!(address.scheme, Scheme::S3 | Scheme::Gcs | Scheme::Azure) {
-            let what = "this is written to object stores (s3://, gs://, az://) only; a registry \
-                        takes images, a web server nothing";
+            let what = "this can be written to object stores (s3://, gs://, az://) only";
             return Err(Error::unsupported(what));
         }
         let sending = Sending::begin(address, replace, options)?;

@@ -119,12 +119,20 @@ pub fn for_output(name: Option<&str>, output: Option<&Path>) -> Result<Writing> 
     if let Some(name) = name {
         return by_name(name);
     }
-    let extension = output
-        .and_then(Path::extension)
-        .and_then(|extension| extension.to_str());
+    match output.map_or(Ok(None), promised)? {
+        Some(format) => by_name(format.name()),
+        None => by_name(FORMATS[0].name()),
+    }
+}
+
+/// Returns the format that the extension of a new image promises, if any does. `Unsupported` if it
+/// is one that is not written.
+#[cfg(feature = "write")]
+pub fn promised(output: &Path) -> Result<Option<&'static dyn Format>> {
+    let extension = output.extension().and_then(|extension| extension.to_str());
     let promised = extension.and_then(|e| FORMATS.iter().find(|f| f.extensions().contains(&e)));
     if let Some(format) = promised {
-        return by_name(format.name());
+        return Ok(Some(*format));
     }
     match extension {
         Some(promised) if FOREIGN.contains(&promised) => {
@@ -137,7 +145,7 @@ pub fn for_output(name: Option<&str>, output: Option<&Path>) -> Result<Writing> 
             );
             Err(Error::unsupported(what).about([option]))
         }
-        _ => by_name(FORMATS[0].name()),
+        _ => Ok(None),
     }
 }
 

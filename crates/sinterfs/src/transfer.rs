@@ -54,7 +54,7 @@ pub(crate) fn push_content(
     with: PushWith<'_>,
     options: &OpenOptions,
 ) -> Result<String> {
-    let address = Address::parse(to)?;
+    let address = Address::parse(to).map_err(|error| error.path(place::shown(to)))?;
     let opened = open_source(Arc::clone(&content), &OpenOptions::default())?;
     let own = trusted_source::in_image(&content, options)?;
     let attached = |text: &str| {

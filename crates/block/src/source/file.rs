@@ -45,6 +45,8 @@ impl FileSource {
         } else if files::is_block_device(&metadata) {
             file.seek(SeekFrom::End(0))
                 .map_err(io("cannot find the size of the device"))?
+        } else if metadata.is_dir() {
+            return Err(Error::invalid("a directory, not a file").path(path));
         } else {
             return Err(Error::invalid("neither a regular file nor a block device").path(path));
         };

@@ -89,7 +89,7 @@ impl FetchWishes {
         let images: Vec<_> = images.collect();
         if !images.iter().all(|image| sinterfs::is_url(image)) {
             return Err(Error::invalid(
-                "--prefetch and --fill fetch from servers, and an image is in a file",
+                "--prefetch and --fill are for remote images, and an image is a local file",
             ));
         }
         if self.prefetch.is_some() && images.len() > 1 {

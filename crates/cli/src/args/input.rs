@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use sinterfs::verify::{Anchor, Root, Trust};
-use sinterfs::{Image, OpenOptions, Result};
+use sinterfs::{Error, Image, OpenOptions, Result};
 
 use crate::args::remote::RemoteArgs;
 use crate::{size, text};
@@ -15,8 +15,8 @@ const OPENING: &str = "Opening the image";
 /// The image and how to open it.
 #[derive(Debug, clap::Args)]
 pub struct ImageArgs {
-    /// The image: a file, or a URL (http:, https:, s3:, gs:, az:, oci:). Commands that look into
-    /// images and unpack them take archives, too.
+    /// The image: a file, or a URL (http:, https:, s3:, gs:, az:, oci:). Archives are taken by
+    /// `browse`, `cat`, `du`, `extract`, `find`, `grep`, `ls`, `stat` and `tree`, too.
     #[arg(value_name = "IMAGE")]
     pub image: PathBuf,
 
@@ -126,6 +126,7 @@ impl ImageArgs {
 
     /// Does the same with options that were changed.
     pub fn open_tree_with(&self, options: &OpenOptions) -> Result<Image> {
+        self.require_file()?;
         let opened = sinterfs::open_tree(&self.image, options)?;
         print_warnings(&opened, &self.image);
         Ok(opened)
@@ -133,9 +134,21 @@ impl ImageArgs {
 
     /// Opens the image with options that were changed, and prints its warnings.
     pub fn open_with(&self, options: &OpenOptions) -> Result<Image> {
+        self.require_file()?;
         let opened = sinterfs::open_with(&self.image, options)?;
         print_warnings(&opened, &self.image);
         Ok(opened)
+    }
+
+    /// Fails if the image is a directory, with what would make an image of it.
+    fn require_file(&self) -> Result<()> {
+        if !self.image.is_dir() {
+            return Ok(());
+        }
+        let shown = text::name(self.image.as_os_str().as_encoded_bytes());
+        Err(Error::invalid(format!(
+            "`{shown}` is a directory; `sinter build {shown} -o IMAGE` packs it"
+        )))
     }
 
     /// Returns the options for opening the image.
@@ -152,6 +165,15 @@ impl ImageArgs {
             ..self.remote.open_options()
         }
     }
+}
+
+/// Fails if what has to be a file of this machine is a URL.
+pub fn require_file(path: &Path) -> Result<()> {
+    if !sinterfs::is_url(path) {
+        return Ok(());
+    }
+    let what = "a URL, and this command needs a file: `sinter pull URL -o FILE` makes one";
+    Err(Error::unsupported(what).path(sinterfs::shown(path)))
 }
 
 /// Prints what is wrong with an image that could be opened all the same.

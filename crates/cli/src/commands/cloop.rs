@@ -7,6 +7,7 @@ use sinterfs::build::{DeviceCodec, DeviceOptions, compress_device};
 use sinterfs::{Error, Result};
 
 use super::digest::is_same;
+use crate::args::input::require_file;
 use crate::args::run::JobsArgs;
 use crate::progress::{Display, Show};
 use crate::size;
@@ -92,6 +93,7 @@ fn codec(version: Option<u8>, codec: Codec) -> Result<DeviceCodec> {
 
 /// Compresses the file.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    require_file(&args.device)?;
     if is_same(&args.output, &args.device) {
         let error = Error::invalid("the image would replace the file that it is made of");
         return Err(error.path(&args.output));
@@ -109,7 +111,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     drop(display);
     let (len, stored) = (report.device_len, report.stored);
     text::print(&format!(
-        "{len} bytes in {} blocks, {stored} stored\n",
+        "{len} bytes in {} blocks -> {stored} bytes\n",
         report.blocks
     ))?;
     Ok(ExitCode::SUCCESS)

@@ -50,8 +50,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "dump"])]
     report: Option<PathBuf>,
 
-    /// Replace that file if it exists.
-    #[arg(long, requires = "report")]
+    /// Replace the file of --report if it exists.
+    #[arg(long, requires = "report", hide_short_help = true)]
     force: bool,
 
     /// Print facts about a SquashFS image as unsquashfs does.

@@ -31,6 +31,7 @@ pub struct Args {
 
 /// Shows a page, or writes a page per command.
 pub fn run(args: &Args, definitions: clap::Command) -> Result<ExitCode> {
+    let definitions = with_versions(definitions);
     if let Some(output) = &args.output {
         std::fs::create_dir_all(output)
             .and_then(|()| clap_mangen::generate_to(definitions, output))
@@ -50,6 +51,17 @@ pub fn run(args: &Args, definitions: clap::Command) -> Result<ExitCode> {
     }
     text::print(&String::from_utf8_lossy(&page))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the definitions with the version of the program at each command, which pages show.
+fn with_versions(mut definitions: clap::Command) -> clap::Command {
+    for command in definitions.get_subcommands_mut() {
+        let versioned = std::mem::take(command);
+        *command = versioned
+            .version(env!("CARGO_PKG_VERSION"))
+            .disable_version_flag(true);
+    }
+    definitions
 }
 
 /// Finds a command by its name or another name of it; its page is that of `sinter COMMAND`.

@@ -8,6 +8,7 @@ use sinterfs::verify::{MendRequest, ParityReport, RepairReport, RepairRequest};
 use sinterfs::{Error, Kind, Result};
 
 use super::digest::is_same;
+use crate::args::input::require_file;
 use crate::args::run::{JobsArgs, VerbosityArgs};
 use crate::messages;
 use crate::progress::Display;
@@ -66,6 +67,7 @@ pub struct Args {
 
 /// Restores an image.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    require_file(&args.image)?;
     let default = || sinterfs::verify::parity_path(&args.image);
     let parity = args.parity.clone().unwrap_or_else(default);
     let output = args.output.clone();
@@ -122,7 +124,7 @@ fn mend(args: &Args) -> Result<Option<ExitCode>> {
         Ok(None) => return Ok(None),
         // any file may have parity
         Err(error) if error.kind() == Kind::Unsupported && !args.metadata_copy => return Ok(None),
-        Err(error) if !args.metadata_copy => {
+        Err(error) if !args.metadata_copy && args.image.exists() => {
             let what = "there is no parity file, and no copy restores the image";
             let both = Error::new(error.kind(), what).because(error);
             return Err(both.path(&args.image));

@@ -21,7 +21,7 @@ use crate::{size, text};
 Examples:
   sinter tree -L 2 image.dwarfs
       Draw two levels.
-  sinter tree -dh image.dwarfs usr
+  sinter tree -d image.dwarfs usr
       Draw the directories below a path.
   sinter tree -h image.dwarfs etc
       Show the size of each file."

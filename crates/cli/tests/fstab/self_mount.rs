@@ -133,7 +133,7 @@ fn what_cannot_run_is_refused() {
     for (flags, why) in [
         (
             &["-f", "erofs", "--self-mount"][..],
-            "erofs images are not found behind a program",
+            "erofs images cannot stand behind a program",
         ),
         (&["--self-mount=../file"], "is a path in it"),
         (

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use sinterfs_model::{Error, FileType, Inode, Kind, Result};
+use sinterfs_model::{Error, FileType, Inode, Kind, Result, Setting};
 use sinterfs_platform::{
     Directory, FileAt, Identity, KEEPS, OpenFor, SYMLINKS_HAVE_KINDS, process,
 };
@@ -131,7 +131,9 @@ impl Target {
         let root = root.map_err(|error| Error::io("can't open the target", error).path(path))?;
         let is_empty = || root.is_empty().map_err(failed("can't list the target"));
         if overwrite == Overwrite::Refuse && !is_empty()? {
-            return Err(Error::invalid("the target is not empty").path(path));
+            let option = Setting::Replace;
+            let what = format!("the target is not empty; {option} replaces files in it");
+            return Err(Error::invalid(what).about([option]).path(path));
         }
         Ok(Self {
             root: Arc::new(root),

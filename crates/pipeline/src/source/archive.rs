@@ -257,7 +257,7 @@ impl Members {
         if tar::read::is_tar(&start) || start == [0; START] {
             return Ok(Self::Tar(Box::new(tar::read::Reader::new(bytes))));
         }
-        Err(Error::unsupported("neither tar nor cpio"))
+        Err(Error::unsupported("neither a tar nor a cpio archive"))
     }
 
     fn next_member(&mut self) -> Result<Option<Member>> {

@@ -150,7 +150,7 @@ pub(super) struct Sources {
 
 impl Sources {
     pub(super) fn open(image: &Path, parity: &Path) -> Result<Self> {
-        let (image, source) = (FileSource::open(image)?, FileSource::open(parity)?);
+        let (image, source) = (FileSource::open(image)?, open_parity(parity)?);
         let found = find(&source)?;
         let found = found.ok_or_else(|| {
             Error::corrupt("no header of a parity file is intact here").path(parity)
@@ -165,6 +165,15 @@ impl Sources {
     pub(super) fn examine(&self, threads: usize, observer: &dyn Observer) -> Result<Examined> {
         examine(&self.image, &self.parity, self.found, threads, observer)
     }
+}
+
+fn open_parity(path: &Path) -> Result<FileSource> {
+    FileSource::open(path).map_err(|error| match error.io_source() {
+        Some(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+            Error::not_found("there is no such parity file").path(path)
+        }
+        _ => error,
+    })
 }
 
 /// Returns where scratch files go: beside the output, which has room for as much.

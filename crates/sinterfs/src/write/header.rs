@@ -130,7 +130,9 @@ impl HeaderBytes {
     /// one.
     pub(crate) fn check(&self, name: &str, is_found_behind: bool) -> Result<()> {
         if self.is_program && !is_found_behind {
-            let what = format!("{name} images are not found behind a program that mounts them");
+            let what = format!(
+                "{name} images cannot stand behind a program that mounts them: dwarfs and squashfs can"
+            );
             return Err(Error::unsupported(what));
         }
         Ok(())

@@ -4,6 +4,7 @@
 //! Enters a request; leaves the new image's file. **Invariant:** the new image holds what the old
 //! one does; damage to the old one is an error, and then nothing is left of the new one.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_model::{Error, Kind, Observer, Result, Setting, Source, Tree};
@@ -50,6 +51,20 @@ pub fn recompress(
     Ok(report)
 }
 
+/// Fails if the name of the output promises another format than that of the image, which is kept.
+fn require_same_format(opened: &Image, output: Option<&Path>) -> Result<()> {
+    let Some(output) = output else { return Ok(()) };
+    let format = opened.format();
+    match registry::promised(output) {
+        Ok(None) => Ok(()),
+        Ok(Some(promised)) if promised.name() == format => Ok(()),
+        _ => {
+            let what = format!("the format stays {format}, which is not what this name says");
+            Err(Error::invalid(what).path(output))
+        }
+    }
+}
+
 fn recompress_to_destination(
     request: &RecompressRequest,
     observer: &dyn Observer,
@@ -67,6 +82,7 @@ fn recompress_to_destination(
     let trusted = trusted_source::establish(file, &options.beside(&request.image));
     let trusted = trusted.map_err(|e| e.path(place::shown(&request.image)))?;
     let opened = open::open_trusted(&trusted).map_err(|e| e.path(place::shown(&request.image)))?;
+    require_same_format(&opened, request.build.output_name().as_deref())?;
     let block_size = opened.raw().info().totals.block_size;
     let input = OpenInput::of_image(&opened, &request.image, &cache, request.build.threads)?;
     input.warn(observer);
@@ -216,8 +232,8 @@ fn rewrite(
     let reuse = opened.handle().reuse().ok_or_else(|| {
         let option = Setting::Rebuild;
         Error::unsupported(format!(
-            "{format} images are not written anew around their blocks; {option} cuts all content \
-             anew"
+            "blocks of {format} images cannot be copied to a new image; {option} packs all content \
+             again"
         ))
         .about([option])
     })?;

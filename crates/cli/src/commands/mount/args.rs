@@ -77,9 +77,9 @@ all objects before the mount.
 Mount options: allow_other, allow_root, auto_unmount, default_permissions, fsname=NAME, \
 subtype=NAME, overlay=UPPER, dev, suid, noexec, uid=N, gid=N, umask=MODE, context=LABEL, \
 timeout=SECONDS, digest=HEX, fs_verity=HEX, signed_by=KEY, offset=N, cachesize=SIZE, workers=N, \
-prefetch=LIST, fill[=RATE], and those of mount(8) and fstab(5). \
+prefetch=LIST, fill[=RATE], and those of mount(8) and fstab(5); docs/fstab.md has all of them. \
 `mount -t sinter` and lines of fstab work where the program is also installed as \
-/sbin/mount.sinter; docs/fstab.md has examples.")]
+/sbin/mount.sinter.")]
 pub struct Args {
     #[command(flatten)]
     pub(super) image: ImageArgs,
