@@ -10,6 +10,7 @@ import hashlib
 import multiprocessing
 import os
 import random
+import signal
 import threading
 import time
 
@@ -173,6 +174,60 @@ def test_a_child_reads_the_file_that_its_parent_opened(image, path, tmp_path):
     assert in_child(lambda: image["sub/link"].read_bytes()) == b"hello, world\n"
     bytes_image = sinterfs.Image.open(path.read_bytes())
     assert in_child(lambda: bytes_image.read_bytes("hello.txt")) == b"hello, world\n"
+
+
+def read_at_places(image, contents, seed, count):
+    choice = random.Random(seed)
+    for _ in range(count):
+        name, content = choice.choice(contents)
+        start = choice.randrange(len(content))
+        with image.open_file(name, buffering=0) as file:
+            assert file.read_at(start, 1000) == content[start : start + 1000]
+
+
+def in_threads(image, contents, seed):
+    """Read by eight threads, two of which want the same blocks at a time."""
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        done = [pool.submit(read_at_places, image, contents, seed + n // 2, 8) for n in range(8)]
+        for future in done:
+            future.result()
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_children_read_while_threads_of_the_parent_wait_for_blocks(tmp_path):
+    top, path = tmp_path / "tree", tmp_path / "image.dwarfs"
+    top.mkdir()
+    contents = [(str(number), content_of(number)[:250_000]) for number in range(16)]
+    for name, content in contents:
+        (top / name).write_bytes(content)
+    sinterfs.build(top, path, compression="lzma:level=1", block_size=512 << 10)
+    # the cache has room for two of eight blocks: threads wait for decoders all the time
+    image = sinterfs.Image.open(path, cache_bytes=1 << 20)
+    stop = threading.Event()
+
+    def read(seed):
+        while not stop.is_set():
+            read_at_places(image, contents, seed, 8)
+
+    readers = [threading.Thread(target=read, args=(number // 2,)) for number in range(8)]
+    for reader in readers:
+        reader.start()
+    try:
+        for seed in range(20):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)
+                code = 1
+                try:
+                    in_threads(image, contents, seed * 10)
+                    code = 0
+                finally:
+                    os._exit(code)
+            assert os.waitpid(child, 0)[1] == 0, f"child {seed}"
+    finally:
+        stop.set()
+        for reader in readers:
+            reader.join()
 
 
 class Objects:

@@ -1,9 +1,9 @@
-//! The locks of parking_lot, on those of shuttle: no poisoning, hand-over to waiting threads. And a
-//! clock that advances when it is read.
+//! The locks of `crates/block/src/locks.rs`, on those of shuttle. And a clock that advances when it
+//! is read.
 
-use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
+pub(crate) use shuttle::sync::MutexGuard;
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use shuttle::thread;
 
@@ -11,51 +11,17 @@ pub(crate) use shuttle::thread;
 #[derive(Default)]
 pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
 
-/// Holds a lock; empty only while it is handed over.
-pub(crate) struct MutexGuard<'a, T> {
-    mutex: &'a Mutex<T>,
-    held: Option<shuttle::sync::MutexGuard<'a, T>>,
-}
-
 impl<T> Mutex<T> {
     pub(crate) fn new(value: T) -> Self {
         Self(shuttle::sync::Mutex::new(value))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-        let held = Some(self.0.lock().expect("a panic ends the test"));
-        MutexGuard { mutex: self, held }
+        self.0.lock().expect("a panic ends the test")
     }
 
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        let held = Some(self.0.try_lock().ok()?);
-        Some(MutexGuard { mutex: self, held })
-    }
-}
-
-impl<T> MutexGuard<'_, T> {
-    /// Lets waiting threads have the lock for a while.
-    pub(crate) fn bump(guard: &mut Self) {
-        guard.held = None;
-        guard.held = guard.mutex.lock().held.take();
-    }
-
-    pub(crate) fn unlock_fair(guard: Self) {
-        drop(guard);
-    }
-}
-
-impl<T> Deref for MutexGuard<'_, T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        self.held.as_ref().expect("a lock that is held")
-    }
-}
-
-impl<T> DerefMut for MutexGuard<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        self.held.as_mut().expect("a lock that is held")
+        self.0.try_lock().ok()
     }
 }
 
@@ -67,9 +33,8 @@ impl Condvar {
         Self(shuttle::sync::Condvar::new())
     }
 
-    pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
-        let held = guard.held.take().expect("a lock that is held");
-        guard.held = Some(self.0.wait(held).expect("a panic ends the test"));
+    pub(crate) fn wait<'a, T>(&self, held: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.0.wait(held).expect("a panic ends the test")
     }
 
     pub(crate) fn notify_one(&self) {

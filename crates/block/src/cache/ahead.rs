@@ -117,7 +117,7 @@ impl DecodePermits {
     pub(super) fn run(&self, work: impl FnOnce()) {
         let mut free = self.free.lock();
         while *free == 0 {
-            self.freed.wait(&mut free);
+            free = self.freed.wait(free);
         }
         *free = free.saturating_sub(1);
         drop(free);

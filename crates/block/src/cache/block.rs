@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use sinterfs_model::{Error, Result};
 
+use super::fair_mutex::FairMutex;
 use super::shared_error::copy;
 use crate::codec::Decoder;
 use crate::locks::{AtomicU64, AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering};
@@ -39,7 +40,7 @@ pub(super) struct Block {
     /// Bytes of memory that reading them takes.
     stored_memory: u64,
     decoded: OnceLock<Vec<u8>>,
-    work: Mutex<Work>,
+    work: FairMutex<Work>,
     /// For each thread that waits for `work`, the end of the bytes that it needs.
     waiting: Mutex<Vec<u64>>,
     weighing: Mutex<()>,
@@ -96,7 +97,7 @@ pub(super) enum Access {
 
 impl Block {
     pub(super) fn new(opened: Opened) -> Self {
-        let (decoded, work) = (OnceLock::new(), Mutex::new(Work::none()));
+        let (decoded, work) = (OnceLock::new(), FairMutex::new(Work::none()));
         let (mut stored_memory, mut ready) = (0, 0);
         let (len, stored) = match opened {
             Opened::Decoded(bytes) => {
@@ -183,7 +184,7 @@ impl Block {
                 }
                 access = Access::Decoded;
                 self.step(&mut work)?;
-                self.serve_waiting(&mut work);
+                work = self.serve_waiting(work);
             }
         }
         let decoded = self.decoded.get().ok_or_else(decoder_panicked)?;
@@ -207,14 +208,16 @@ impl Block {
 
     /// Hands the lock over if a thread waits for bytes that are decoded now. Not to others:
     /// continuing to decode on another processor after each step costs much time.
-    fn serve_waiting(&self, work: &mut MutexGuard<'_, Work>) {
+    fn serve_waiting<'a>(&'a self, work: MutexGuard<'a, Work>) -> MutexGuard<'a, Work> {
         let decoded = match &work.decoder {
             Some(decoder) => decoder.decoded().len() as u64,
             None => self.len,
         };
         let ready = self.waiting.lock().iter().any(|end| *end <= decoded);
         if ready {
-            MutexGuard::bump(work);
+            self.work.hand_over(work)
+        } else {
+            work
         }
     }
 
@@ -240,19 +243,17 @@ impl Block {
                 break;
             }
             self.step(&mut work)?;
-            self.serve_waiting(&mut work);
+            work = self.serve_waiting(work);
         }
         Ok(())
     }
 
-    /// Decodes one step; returns whether more is left to decode.
+    /// Decodes one step; returns whether more is left to decode. Readers that wait go before the
+    /// next step.
     pub(super) fn advance(&self) -> Result<bool> {
         let mut work = self.work.lock();
         let done = self.step(&mut work);
-        let left = work.decoder.is_some();
-        // waiting readers go first
-        MutexGuard::unlock_fair(work);
-        done.map(|()| left)
+        done.map(|()| work.decoder.is_some())
     }
 
     /// Decodes one step.

@@ -17,6 +17,7 @@ mod ahead;
 mod block;
 mod blocks;
 mod entry;
+mod fair_mutex;
 mod file_readers;
 mod shared_error;
 mod spill;

@@ -11,10 +11,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use parking_lot::Mutex as Lock;
 use sinterfs_model::{Error, Kind, Observer, Result, Stage, Tally};
 
 use super::digests::Digests;
+use crate::locks::Mutex as Lock;
 use crate::source::check_range;
 use crate::{Bytes, ReadAt};
 
