@@ -40,7 +40,8 @@ pub fn keep(failure: &Failure) {
     // a message has no NUL, but a name in it may
     let message = failure.message.replace('\0', "\\0");
     let message = CString::new(message).unwrap_or_default();
-    LAST.with(|last| *last.borrow_mut() = (failure.errno.raw_os_error(), message));
+    // while a thread ends, a destructor may call when the value is gone
+    let _ = LAST.try_with(|last| *last.borrow_mut() = (failure.errno.raw_os_error(), message));
 }
 
 /// Returns the errno of the last failure of a function in this thread; 0 if none failed.

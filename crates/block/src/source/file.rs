@@ -4,7 +4,7 @@
 //! the process with a signal, and metadata could change after it was validated.
 
 use std::fs::File;
-use std::io::{ErrorKind, Seek, SeekFrom};
+use std::io::{self, ErrorKind, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use sinterfs_model::{Error, Result};
@@ -43,8 +43,7 @@ impl FileSource {
         let len = if metadata.is_file() {
             metadata.len()
         } else if files::is_block_device(&metadata) {
-            file.seek(SeekFrom::End(0))
-                .map_err(io("cannot find the size of the device"))?
+            device_len(&mut file).map_err(io("cannot find the size of the device"))?
         } else if metadata.is_dir() {
             return Err(Error::invalid("a directory, not a file").path(path));
         } else {
@@ -61,6 +60,15 @@ impl FileSource {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Finds the length of a device. The position of the file, which the descriptor of somebody else
+/// may share, stays.
+fn device_len(file: &mut File) -> io::Result<u64> {
+    let position = file.stream_position()?;
+    let len = file.seek(SeekFrom::End(0))?;
+    file.seek(SeekFrom::Start(position))?;
+    Ok(len)
 }
 
 impl ReadAt for FileSource {

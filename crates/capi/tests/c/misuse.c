@@ -64,6 +64,11 @@ int main(int argc, char **argv)
     if (file == NULL || sinterfs_read_at(file, 0, NULL, 0) != 0 ||
         sinterfs_read_at(file, UINT64_MAX, buffer, sizeof buffer) != 0)
         return 2;
+    /* what is behind the end of a file is left as it is */
+    memset(buffer, 'z', sizeof buffer);
+    if (sinterfs_file_stat(file, &attributes) != 0 || attributes.size == 0 ||
+        sinterfs_read_at(file, attributes.size - 1, buffer, sizeof buffer) != 1 || buffer[1] != 'z')
+        return 2;
     FAILS(EINVAL, "buffer is a null pointer", sinterfs_read_at(file, 0, NULL, 1), -1);
     FAILS(EINVAL, "more bytes", sinterfs_read_at(file, 0, buffer, SIZE_MAX), -1);
     list = sinterfs_list_directory(image, argv[2]);

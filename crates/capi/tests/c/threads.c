@@ -14,6 +14,15 @@ static unsigned char *content;
 static uint64_t size;
 static const char *path;
 static long rounds;
+static pthread_key_t ending;
+
+/* a call that fails while its thread ends, when the library's own values are gone */
+static void fail_at_the_end(void *unused)
+{
+    (void)unused;
+    if (sinterfs_open("/nowhere", NULL) != NULL)
+        exit(1);
+}
 
 static int same(const sinterfs_file *of, uint64_t offset, size_t length)
 {
@@ -31,6 +40,7 @@ static void *work(void *seed)
     uint64_t state = (uint64_t)(size_t)seed * 2654435769u + 1;
     long i;
 
+    pthread_setspecific(ending, &ending);
     for (i = 0; i < rounds; i++) {
         sinterfs_file *own = sinterfs_open_file(image, path);
         state = state * 6364136223846793005u + 1442695040888963407u;
@@ -65,6 +75,8 @@ int main(int argc, char **argv)
     size = attributes.size;
     content = (unsigned char *)malloc((size_t)size);
     if (sinterfs_read_at(file, 0, content, (size_t)size) != (int64_t)size)
+        return 2;
+    if (pthread_key_create(&ending, fail_at_the_end) != 0)
         return 2;
     for (i = 0; i < THREADS; i++)
         if (pthread_create(&threads[i], NULL, work, (void *)i) != 0)
