@@ -131,7 +131,8 @@ impl HeaderBytes {
     pub(crate) fn check(&self, name: &str, is_found_behind: bool) -> Result<()> {
         if self.is_program && !is_found_behind {
             let what = format!(
-                "{name} images cannot stand behind a program that mounts them: dwarfs and squashfs can"
+                "{name} images cannot stand behind a program that mounts them: dwarfs and squashfs \
+                 images can"
             );
             return Err(Error::unsupported(what));
         }
