@@ -58,7 +58,9 @@ pub fn numbered(py: Python<'_>, number: Errno, what: &str, path: &Path) -> PyErr
 
 /// Makes the exception for a path that is not opened as a file.
 pub fn not_opened(py: Python<'_>, image: &Image, path: &Path, error: &Error) -> PyErr {
-    if image.metadata(path).is_ok_and(|found| found.is_dir()) {
+    // reads the image, which other threads may be doing by a file object of Python
+    let is_dir = py.detach(|| image.metadata(path).is_ok_and(|found| found.is_dir()));
+    if is_dir {
         numbered(py, Errno::ISDIR, "is a directory", path)
     } else {
         raised(py, error)

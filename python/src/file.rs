@@ -156,7 +156,13 @@ pub fn read_copied<'py>(
     let mut watch = SignalWatch::new();
     let content = py.detach(|| read_steps(image, ino, offset, len, &mut watch));
     watch.finish()?;
-    Ok(content.map(|content| PyBytes::new(py, &content)))
+    let made = content.map(|content| {
+        PyBytes::new_with(py, content.len(), |bytes| {
+            bytes.copy_from_slice(&content);
+            Ok(())
+        })
+    });
+    made.map_or_else(|error| Ok(Err(error)), |bytes| bytes.map(Ok))
 }
 
 /// Reads a range in steps, each twice as long as the one before, until a signal ends that.

@@ -14,6 +14,7 @@ use sinterfs::errno::Errno;
 use sinterfs::image::OpenOptions;
 use sinterfs::model::Ino;
 
+use crate::descriptor::duplicate;
 use crate::error::{checked, not_opened, numbered, raised};
 use crate::file::{RawFile, read_range};
 use crate::info::dictionary;
@@ -54,7 +55,7 @@ impl RawImage {
         )?)))
     }
 
-    /// Opens an image by the descriptor of its file; that is opened again.
+    /// Opens an image by the descriptor of its file, which is duplicated.
     #[staticmethod]
     fn open_descriptor(
         py: Python<'_>,
@@ -62,9 +63,7 @@ impl RawImage {
         name: PathBuf,
         options: RawOptions,
     ) -> PyResult<Self> {
-        let link = PathBuf::from(format!("/proc/self/fd/{descriptor}"));
-        let file = py.detach(|| open_file(&link));
-        let origin = ImageSource::File(checked(py, file)?, name);
+        let origin = ImageSource::File(checked(py, duplicate(descriptor))?, name);
         Ok(Self(Arc::new(SharedImage::new(
             py,
             origin,

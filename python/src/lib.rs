@@ -14,6 +14,7 @@
 )]
 
 mod check;
+mod descriptor;
 mod diff;
 mod error;
 mod extract;

@@ -100,13 +100,21 @@ fn read_jobs(
     let count = threads.min(jobs.len());
     let (jobs, missing) = (Mutex::new(jobs.into_iter()), Mutex::new(missing));
     let is_stopped = AtomicBool::new(false);
+    // what is behind a part that failed need not be read: the first failure is told
+    let is_needed = |job: &PartJob<'_>| {
+        let missing = lock(&missing);
+        let mut failed = missing.iter().filter(|part| part.why.is_err());
+        let start = job.parts.first().map(|part| (part.file, part.start));
+        !failed.any(|part| Some((part.file, part.start)) < start)
+    };
     let work = |go_on: &mut dyn FnMut() -> bool| {
         while go_on() {
             // locked for no longer than this
             let Some(job) = lock(&jobs).next() else {
                 return;
             };
-            if let Some(part) = read(image, job, go_on) {
+            let part = is_needed(&job).then(|| read(image, job, go_on)).flatten();
+            if let Some(part) = part {
                 lock(&missing).push(part);
             }
         }

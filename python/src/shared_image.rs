@@ -1,9 +1,9 @@
 //! An image that survives a fork: each process has a handle of its own.
 //!
 //! Enters an origin: a file, a URL, bytes, or a file object. Leaves the process's [`Image`].
-//! **Invariants:** the mutex here is held only for a moment and with the interpreter attached, so
-//! that it is free in a child of `os.fork`; a handle of the parent, whose locks a lost thread may
-//! hold, is neither used nor dropped in a child.
+//! **Invariants:** the mutex here is held only for a moment, with the interpreter attached and
+//! without running Python code, so that it is free in a child of `os.fork`; a handle of the parent,
+//! whose locks a lost thread may hold, is neither used nor dropped in a child.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -31,15 +31,34 @@ pub enum ImageSource {
 
 /// An image and how it was opened.
 pub struct SharedImage {
-    origin: ImageSource,
+    path: Option<PathBuf>,
     options: OpenOptions,
     handle: Mutex<Handle>,
 }
 
-/// The handle of one process.
+/// The handle of one process, and what another process opens its own from; without it, the image
+/// is closed.
 struct Handle {
     process: u32,
+    origin: Option<Arc<ImageSource>>,
     image: Option<Image>,
+}
+
+/// What a handle is good for in this process.
+enum Usable {
+    Now(Image),
+    OpenedAgain(Arc<ImageSource>),
+    Closed,
+}
+
+impl Handle {
+    fn new(origin: Option<Arc<ImageSource>>, image: Option<Image>) -> Self {
+        Self {
+            process: std::process::id(),
+            origin,
+            image,
+        }
+    }
 }
 
 impl Drop for Handle {
@@ -68,23 +87,20 @@ impl SharedImage {
     }
 
     fn of(image: Image, origin: ImageSource, options: OpenOptions) -> Self {
-        let handle = Handle {
-            process: std::process::id(),
-            image: Some(image),
+        let path = match &origin {
+            ImageSource::File(_, path) | ImageSource::Url(path) => Some(path.clone()),
+            ImageSource::Bytes(_) | ImageSource::Object => None,
         };
         Self {
-            origin,
+            path,
             options,
-            handle: Mutex::new(handle),
+            handle: Mutex::new(Handle::new(Some(Arc::new(origin)), Some(image))),
         }
     }
 
     /// Returns the path of the image's file, or its URL, if it has one.
     pub fn path(&self) -> Option<&PathBuf> {
-        match &self.origin {
-            ImageSource::File(_, path) | ImageSource::Url(path) => Some(path),
-            ImageSource::Bytes(_) | ImageSource::Object => None,
-        }
+        self.path.as_ref()
     }
 
     /// Returns how the image was opened.
@@ -94,37 +110,48 @@ impl SharedImage {
 
     /// Returns this process's handle; opens it in a child of a fork.
     pub fn image(&self, py: Python<'_>) -> PyResult<Image> {
-        {
-            let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
-            match &handle.image {
-                Some(image) if handle.process == std::process::id() => return Ok(image.clone()),
-                Some(_) => {}
-                None => return Err(closed(py)),
-            }
-        }
-        if matches!(self.origin, ImageSource::Object) {
+        let origin = match self.usable() {
+            Usable::Now(image) => return Ok(image),
+            Usable::OpenedAgain(origin) => origin,
+            Usable::Closed => return Err(closed(py)),
+        };
+        if matches!(*origin, ImageSource::Object) {
             let what = "an image of a file object cannot be used by another process: open it there";
             return Err(with_number(py, Errno::BADF, what, None));
         }
-        let opened = py.detach(|| open(&self.origin, &self.options));
+        let opened = py.detach(|| open(&origin, &self.options));
         let opened = checked(py, opened)?;
-        let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
-        if handle.process != std::process::id() {
-            *handle = Handle {
-                process: std::process::id(),
-                image: Some(opened.clone()),
-            };
-        }
+        self.replace(|handle| {
+            let is_wanted = handle.process != std::process::id() && handle.origin.is_some();
+            is_wanted.then(|| Handle::new(Some(origin), Some(opened.clone())))
+        });
         Ok(opened)
     }
 
-    /// Closes the handle of this process; files of the image cannot be read any more.
+    /// Closes the handle of this process, and what others would open theirs from; files of the
+    /// image cannot be read any more.
     pub fn close(&self) {
+        self.replace(|_| Some(Handle::new(None, None)));
+    }
+
+    /// Returns what the handle is good for. No Python code runs while the lock is held: another
+    /// thread would wait for it with the interpreter attached.
+    fn usable(&self) -> Usable {
+        let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&handle.origin, &handle.image) {
+            (None, _) => Usable::Closed,
+            (_, Some(image)) if handle.process == std::process::id() => Usable::Now(image.clone()),
+            (Some(origin), _) => Usable::OpenedAgain(Arc::clone(origin)),
+        }
+    }
+
+    /// Replaces the handle by what a function makes of it. The former one is dropped without the
+    /// lock, as a file object that it refers to may be, by Python code.
+    fn replace(&self, by: impl FnOnce(&Handle) -> Option<Handle>) {
         let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
-        *handle = Handle {
-            process: std::process::id(),
-            image: None,
-        };
+        let former = by(&handle).map(|new| std::mem::replace(&mut *handle, new));
+        drop(handle);
+        drop(former);
     }
 }
 

@@ -4,6 +4,7 @@
 //! released, so that two threads cannot wait for each other.
 
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
@@ -73,6 +74,12 @@ impl ObjectSource {
 impl ReadAt for ObjectSource {
     fn len(&self) -> u64 {
         self.len
+    }
+
+    /// No bytes of a file object are for threads in the background: the interpreter, when it ends,
+    /// ends a thread that asks for it in the midst of such a call.
+    fn is_here(&self, _: &Range<u64>) -> bool {
+        false
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {

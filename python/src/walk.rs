@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
+use sinterfs::Error;
 use sinterfs::errno::Errno;
 use sinterfs::image::{Entry, Walk};
 
@@ -21,6 +22,8 @@ type Row = (OsString, StatTuple);
 pub struct RawWalk {
     process: u32,
     walk: Mutex<Option<Walk>>,
+    /// What ends the walk after the rows before it.
+    failure: Mutex<Option<Error>>,
 }
 
 impl RawWalk {
@@ -29,6 +32,7 @@ impl RawWalk {
         Self {
             process: std::process::id(),
             walk: Mutex::new(Some(walk)),
+            failure: Mutex::new(None),
         }
     }
 }
@@ -53,14 +57,32 @@ impl RawWalk {
             let what = "a walk cannot be continued by another process";
             return Err(with_number(py, Errno::BADF, what, None));
         }
-        let batch = py.detach(|| {
-            let mut walk = self.walk.lock().unwrap_or_else(PoisonError::into_inner);
-            let rows = walk.iter_mut().flatten().take(BATCH);
-            rows.map(|entry| row(&entry?))
-                .collect::<sinterfs::Result<Vec<_>>>()
-        });
+        let batch = py.detach(|| self.batch());
         let batch = checked(py, batch)?;
         Ok((!batch.is_empty()).then_some(batch))
+    }
+}
+
+impl RawWalk {
+    /// Returns the next rows; what fails is returned after the rows before it.
+    fn batch(&self) -> sinterfs::Result<Vec<Row>> {
+        let mut walk = self.walk.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(failure) = failure.take() {
+            return Err(failure);
+        }
+        let mut batch = Vec::new();
+        for entry in walk.iter_mut().flatten().take(BATCH) {
+            match entry.and_then(|entry| row(&entry)) {
+                Ok(row) => batch.push(row),
+                Err(error) if batch.is_empty() => return Err(error),
+                Err(error) => {
+                    *failure = Some(error);
+                    break;
+                }
+            }
+        }
+        Ok(batch)
     }
 }
 

@@ -149,6 +149,7 @@ pub const UNSAFE_FILES: &[&str] = &[
     "crates/platform/src/memory.rs",
     "crates/platform/src/windows/nt.rs",
     "crates/sinterfs/src/mount/allocator.rs",
+    "python/src/descriptor.rs",
     "python/src/new_bytes.rs",
 ];
 

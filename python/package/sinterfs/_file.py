@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import operator
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 #: Bytes that a buffered file reads at least.
 BUFFER_SIZE = 64 << 10
+
+#: The last position that files of the system can have.
+LAST_POSITION = (1 << 63) - 1
 
 
 class ImageRawIO(io.RawIOBase):
@@ -28,15 +32,22 @@ class ImageRawIO(io.RawIOBase):
 
     def readable(self) -> bool:
         """Return True."""
+        self._require_open()
         return True
 
     def seekable(self) -> bool:
         """Return True."""
+        self._require_open()
         return True
 
     def tell(self) -> int:
         """Return the position."""
+        self._require_open()
         return self._position
+
+    def write(self, _: object, /) -> int:
+        """Fail: images are read-only."""
+        raise io.UnsupportedOperation("write")
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         """Set the position and return it."""
@@ -44,9 +55,11 @@ class ImageRawIO(io.RawIOBase):
         start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._file.size}
         if whence not in start:
             raise ValueError(f"invalid whence ({whence}, should be 0, 1 or 2)")
-        position = start[whence] + offset
+        position = start[whence] + operator.index(offset)
         if position < 0:
             raise OSError(errno.EINVAL, f"negative seek position {position}", self.name)
+        if position > LAST_POSITION:
+            raise OverflowError(f"seek position {position} is too large")
         self._position = position
         return position
 

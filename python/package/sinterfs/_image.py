@@ -25,7 +25,7 @@ Progress = Callable[[str, int, int, int, int], object]
 class Entry:
     """A name in an image, like ``os.DirEntry``, and what can be done with it."""
 
-    __slots__ = ("_image", "_type", "name", "path")
+    __slots__ = ("__weakref__", "_image", "_type", "name", "path")
 
     def __init__(self, image: Image, path: str, file_type: int) -> None:
         self._image = image
@@ -94,9 +94,35 @@ class Entry:
         """Return the extended attributes."""
         return self._image.xattrs(self.path)
 
-    def scandir(self) -> Iterator[Entry]:
+    def scandir(self) -> Entries:
         """Iterate over the entries of the directory."""
         return self._image.scandir(self.path)
+
+
+class Entries:
+    """The entries of a directory: an iterator and a context manager, as of ``os.scandir``."""
+
+    def __init__(self, image: Image, prefix: str, rows: list[tuple[str, int]]) -> None:
+        self._image = image
+        self._prefix = prefix
+        self._rows = iter(rows)
+
+    def __iter__(self) -> Entries:
+        return self
+
+    def __next__(self) -> Entry:
+        name, file_type = next(self._rows)
+        return Entry(self._image, self._prefix + name, file_type)
+
+    def __enter__(self) -> Entries:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the iteration."""
+        self._rows = iter(())
 
 
 class Image:
@@ -171,8 +197,10 @@ class Image:
             content = source.getvalue()
             return cls(raw.open_bytes(content, options), content, options)
         if isinstance(getattr(source, "raw", source), io.FileIO):
+            if source.writable():
+                source.flush()
             name = getattr(source, "name", "")
-            known = isinstance(name, str) and os.path.exists(name)  # noqa: PTH110
+            known = isinstance(name, str) and _is_open_as(source.fileno(), name)
             where = f"descriptor {source.fileno()}"
             if known:
                 where = os.path.abspath(name)  # noqa: PTH100
@@ -224,6 +252,10 @@ class Image:
         try:
             found = self._raw.stat(name, False)
         except (FileNotFoundError, NotADirectoryError, ValueError):
+            raise KeyError(name) from None
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
             raise KeyError(name) from None
         return Entry(self, name.strip("/"), modes.S_IFMT(found[0]))
 
@@ -277,12 +309,10 @@ class Image:
         """Return the names in a directory, sorted by their bytes."""
         return [name for name, _ in self._raw.list(os.fspath(path))]
 
-    def scandir(self, path: StrPath = "") -> Iterator[Entry]:
+    def scandir(self, path: StrPath = "") -> Entries:
         """Iterate over the entries of a directory, sorted by the bytes of their names."""
         top = os.fspath(path).strip("/")
-        prefix = f"{top}/" if top else ""
-        for name, file_type in self._raw.list(top):
-            yield Entry(self, prefix + name, file_type)
+        return Entries(self, f"{top}/" if top else "", self._raw.list(top))
 
     def walk(self, top: StrPath = "") -> Iterator[tuple[str, list[str], list[str]]]:
         """Iterate over directories as ``os.walk`` does: path, names of directories, other names.
@@ -355,6 +385,8 @@ class Image:
         Binary files have ``read_at(offset, size)`` besides, which many threads may call at once.
         """
         if mode in ("r", "rt"):
+            if buffering == 0:
+                raise ValueError("text is always buffered")
             binary = self._open_binary(path, "rb", buffering or -1)
             return io.TextIOWrapper(binary, encoding or "utf-8", errors, newline)
         return self._open_binary(path, mode, buffering)
@@ -418,6 +450,14 @@ class Image:
             progress=progress,
         )
         return ExtractReport(*counts, warnings)
+
+
+def _is_open_as(descriptor: int, name: str) -> bool:
+    """Return whether a name is that of the file that is open."""
+    try:
+        return os.path.samestat(os.stat(name), os.fstat(descriptor))  # noqa: PTH116
+    except OSError:
+        return False
 
 
 def _reopened(kind: type[Image], source: Any, options: Options) -> Image:  # noqa: ANN401

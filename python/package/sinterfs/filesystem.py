@@ -57,7 +57,7 @@ class SinterFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
         if isinstance(fo, (str, os.PathLike)):
             options = target_options or {}
             target = fsspec.open(fo, "rb", protocol=target_protocol, **options)
-            if isinstance(target.fs, LocalFileSystem):
+            if isinstance(target.fs, LocalFileSystem) and target.compression is None:
                 fo = target.path
             else:
                 self.of = target

@@ -53,7 +53,8 @@ pub trait ReadAt: Send + Sync {
         self.will_need(ranges);
     }
 
-    /// Returns whether reading these bytes asks no server.
+    /// Returns whether threads in the background may read these bytes: whether that asks no server,
+    /// and nobody else who is only asked in the foreground.
     fn is_here(&self, range: &Range<u64>) -> bool {
         let _ = range;
         true

@@ -4,7 +4,8 @@
 //! usually store small files in fragment blocks in the order of the tree, and most programs read
 //! them in that order.
 //! **Invariant:** at most one block at a time, on a separate thread, and only after two blocks were
-//! read in order; a failure is ignored, as reading the block repeats it.
+//! read in order; a failure is ignored, as reading the block repeats it. A block that is elsewhere
+//! is only announced.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

@@ -366,6 +366,11 @@ impl Squashfs {
             self.metadata.source.clone(),
             self.codec,
         );
+        let range = stored.position..stored.position.saturating_add(stored.len.into());
+        if !source.is_here(&range) {
+            source.will_need(&[range]);
+            return;
+        }
         let whole = u64::from(self.superblock.block_size);
         self.ahead.start(move || {
             let open = || open_stored(&source, codec, stored, whole, false);
