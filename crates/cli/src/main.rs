@@ -79,7 +79,8 @@ Examples:
 Exit codes: 0 success, also with losses that were reported (--strict makes them errors); 1 done, \
 but a file was left out, changed while it was read or is damaged, or `diff` found differences, \
 `grep` nothing; 2 wrong usage; 3 corrupt image; 4 unsupported; 5 not found; 6 limit exceeded; \
-7 error of the system; 8 files were salvaged in part; 130 interrupted; 141 the reader of a pipe ended.")]
+7 error of the system; 8 files were salvaged in part; 130 interrupted; \
+141 the reader of a pipe ended.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
