@@ -5,6 +5,7 @@
 //! has no effect on a read-only mount of ours by its meaning (each with a reason), or is refused
 //! with a hint; none is ignored silently.
 
+mod objects;
 mod split;
 
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use sinterfs::{Error, OpenOptions, Result};
 use crate::args::fetch::FetchWishes;
 use crate::size;
 
+pub use objects::{names_objects, verifies};
 pub use split::{split, split_bytes};
 
 /// What options set.
@@ -280,19 +282,13 @@ const OPTIONS: &[(&[&str], Effect)] = &[
         }),
     ),
     (
-        &["objects", "basedir"],
+        objects::OBJECTS,
         Set(|to, asked| {
             to.image.objects = Some(asked.path()?);
             Ok(())
         }),
     ),
-    (
-        &["verify", "verity"],
-        Set(|to, _| {
-            to.image.verify_objects = true;
-            Ok(())
-        }),
-    ),
+    (objects::VERIFY, Set(|to, _| objects::verify(&mut to.image))),
     (
         &["digest"],
         Set(|to, asked| prove(to, Anchor::Digest(asked.value.parse()?))),

@@ -157,8 +157,20 @@ fn of_several_images_one_may_have_it() {
         program.current_dir(files.work.path()).args(["mount"]);
         words_of(&program.args(more).output().unwrap())
     };
-    let said = mount(&["dwarfs", "mnt", "--verify"]);
-    assert!(said.contains("--objects names their directory"), "{said}");
+    let names_directory =
+        |said: &str| said.contains("--objects") && said.contains("their directory");
+    for more in [&["--verify"][..], &["-o", "verify"], &["-o", "ro,verity"]] {
+        let said = mount(&[&["dwarfs", "mnt"], more].concat());
+        assert!(names_directory(&said), "{more:?}: {said}");
+    }
+    fs::write(files.path("list"), "dwarfs mnt verify\n").unwrap();
+    let said = mount(&["--all", "list"]);
+    assert!(said.contains("list:1:") && names_directory(&said), "{said}");
+    fs::write(files.path("list"), "dwarfs mnt\n").unwrap();
+    for more in [&["--verify"][..], &["-o", "verify"]] {
+        let said = mount(&[&["--all", "list"], more].concat());
+        assert!(said.contains("no line has"), "{more:?}: {said}");
+    }
     fs::write(files.path("list"), "dwarfs mnt\n").unwrap();
     let said = mount(&["--all", "list", "--objects", "store"]);
     assert!(

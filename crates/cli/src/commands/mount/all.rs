@@ -68,6 +68,7 @@ impl Line {
 pub(super) fn attach_all(args: &Args) -> Result<AllAttached> {
     check(args)?;
     let (lines, mut failed) = read(&args.image.image)?;
+    check_verify(args, &lines)?;
     let mounted = mounted_images()?;
     let is_wanted = |line: &Line| !line.has("noauto") && !line.is_among(&mounted);
     let lines: Vec<Line> = lines.into_iter().filter(is_wanted).collect();
@@ -187,6 +188,25 @@ fn check(args: &Args) -> Result<()> {
         ))),
         None => Ok(()),
     }
+}
+
+/// Fails if objects are to be verified and no line names any.
+fn check_verify(args: &Args, lines: &[Line]) -> Result<()> {
+    let all = || {
+        args.options
+            .iter()
+            .flat_map(|all| mount_options::split(all))
+    };
+    let is_asked = args.verify || all().any(mount_options::verifies);
+    let of_lines = lines.iter().map(|line| &*line.wanted.options);
+    let mut options = all().chain(of_lines.flat_map(mount_options::split));
+    if !is_asked || lines.is_empty() || options.any(mount_options::names_objects) {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        "--verify and the mount option `verify` are about the objects of composefs images, and no \
+         line has the option `objects`",
+    ))
 }
 
 /// Reads the list; reports lines that are wrong.

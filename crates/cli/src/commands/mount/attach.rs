@@ -319,15 +319,30 @@ fn settings(args: &Args, target: &MountTarget<'_>) -> Result<Settings> {
         )?;
     }
     mount_options::check_writable(&settings)?;
-    if args.verify && settings.image.objects.is_none() && target.common.is_none() {
-        return Err(Error::invalid(
-            "--verify is about the objects of a composefs image: --objects names their directory",
-        ));
-    }
+    check_verify(args, target, &settings.image)?;
     if settings.fetch.are_of(target.images.iter().copied())? {
         remote::fetch(&settings.fetch, &mut settings.image)?;
     }
     Ok(settings)
+}
+
+/// Fails if objects are to be verified and none are named. What is asked of all images of a list
+/// applies to those that have objects.
+fn check_verify(args: &Args, target: &MountTarget<'_>, image: &OpenOptions) -> Result<()> {
+    let of_line = mount_options::split(target.options).any(mount_options::verifies);
+    let is_asked = match target.common {
+        Some(_) => of_line,
+        None => image.verify_objects,
+    };
+    if !is_asked || image.objects.is_some() {
+        return Ok(());
+    }
+    Err(Error::invalid(if args.verify && !of_line {
+        "--verify is about the objects of a composefs image: --objects names their directory"
+    } else {
+        "mount option `verify` is about the objects of a composefs image: the option `objects`, or \
+         --objects, names their directory"
+    }))
 }
 
 /// Applies the options of a line; an image whose line does not set the size of its cache uses the
