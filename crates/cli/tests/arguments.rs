@@ -12,6 +12,9 @@ use std::process::{Command, Output, Stdio};
 
 use support::{run, scratch, sinter, skip};
 
+/// A digest of nothing that there is.
+const DIGEST: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
 /// Makes a tree `d`, an image `i` of it and a file `file` in a new directory.
 fn place() -> tempfile::TempDir {
     let work = scratch();
@@ -79,6 +82,22 @@ fn each_says_what_is_wrong() {
             "possible values: dwarfs",
         ),
         (&["build", "d", "x.dwarfs"], 2, "did you mean `-o x.dwarfs`"),
+        (
+            &["extract", "i", "--tar", "--platform", "linux/arm64"],
+            2,
+            "cannot be used with '--platform <PLATFORM>'",
+        ),
+        (
+            &["extract", "i", "-o", "x", "--platform", "linux/arm64"],
+            2,
+            "--oci",
+        ),
+        (
+            &["ls", "i", "--digest", DIGEST, "--signature", "text"],
+            2,
+            "cannot be used with '--signature <FILE>'",
+        ),
+        (&["info", "i", "--json", "--force"], 2, "--force"),
         (
             &["build", "d", "-o", "x", "--no-progress"],
             2,

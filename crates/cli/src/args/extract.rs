@@ -215,6 +215,8 @@ pub struct ArchiveArgs {
         long,
         value_name = "PLATFORM",
         requires = "oci",
+        // what is required may be missing where it conflicts with what is given
+        conflicts_with_all = ["tar", "cpio", "mtree", "pseudo_file"],
         hide_short_help = true
     )]
     pub platform: Option<String>,

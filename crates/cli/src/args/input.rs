@@ -73,7 +73,13 @@ pub struct ProofArgs {
 
     /// The signature, as `sinter sign` writes it (default: the one in the image, else
     /// IMAGE.root.minisig, or for oci: one that `push` has attached).
-    #[arg(long, help_heading = OPENING, value_name = "FILE", requires = "signed_by")]
+    #[arg(
+        long,
+        help_heading = OPENING,
+        value_name = "FILE",
+        requires = "signed_by",
+        conflicts_with = "digest"
+    )]
     signature: Option<PathBuf>,
 
     /// A file with the digests of the image, as `sinter digest -o` writes it, if the image has

@@ -51,7 +51,12 @@ pub struct Args {
     report: Option<PathBuf>,
 
     /// Replace the file of --report if it exists.
-    #[arg(long, requires = "report", hide_short_help = true)]
+    #[arg(
+        long,
+        requires = "report",
+        conflicts_with_all = ["json", "dump"],
+        hide_short_help = true
+    )]
     force: bool,
 
     /// Print facts about a SquashFS image as unsquashfs does.
