@@ -53,7 +53,7 @@ fn fsck_extracts_the_source() {
         &["-E", "front-padding"],
         &["-E", &boot],
         &["--block-size", "8192"],
-        &["--no-duplicates", "--order", "similarity"],
+        &["--no-duplicates", "--order", "revpath"],
     ];
     for flags in cases {
         let image = path("image");

@@ -339,7 +339,7 @@ fn impossible_options_are_refused() {
     fs::create_dir(path("tree")).unwrap();
     let cases: [(&[&str], &str); 6] = [
         (
-            &["-b", "16k"],
+            &["-b", "16k", "-l9"],
             "must be a power of two from 32 KiB to 1 MiB",
         ),
         (&["-C", "zstd"], "ISO 9660 has zlib"),

@@ -10,10 +10,16 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Setting {
+    /// What happens to files for which an expression is true.
+    Actions,
     /// Actions that decide where content is stored.
     ActionLayout,
+    /// Actions that store content uncompressed.
+    ActionUncompressed,
     /// Times of access and of inode change.
     AllTimes,
+    /// The directory of an archive that becomes the root.
+    ArchiveRoot,
     /// An image whose blocks are taken over.
     Base,
     /// Content on a device of its own.
@@ -58,6 +64,8 @@ pub enum Setting {
     HotList,
     /// Which image of a file with several is opened.
     ImageInFile,
+    /// Attributes of directories that archives have no member for.
+    ImpliedDirectories,
     /// The name of the volume.
     Label,
     /// The level.
@@ -94,8 +102,12 @@ pub enum Setting {
     Platform,
     /// Definitions of files.
     Pseudo,
+    /// Directories that definitions of files lead through.
+    PseudoDirectories,
     /// Files of definitions of files.
     PseudoFiles,
+    /// Whether owners of definitions of files stay.
+    PseudoOverride,
     /// What the image is packed for.
     Purpose,
     /// What reads may cost.
@@ -108,6 +120,8 @@ pub enum Setting {
     Scratch,
     /// The index of sections.
     SectionIndex,
+    /// Whether each name of a file becomes a file of its own.
+    SeparateLinks,
     /// Whether devices are left out.
     SkipDevices,
     /// Priorities of files.
@@ -134,6 +148,8 @@ pub enum Setting {
     XattrFilter,
     /// Prefixes of names of extended attributes.
     XattrPrefixes,
+    /// Extended attributes that all files get.
+    XattrsAdded,
     /// Whether extended attributes are kept.
     Xattrs,
 }
@@ -141,8 +157,11 @@ pub enum Setting {
 impl Setting {
     /// All options.
     pub const ALL: &[Self] = &[
+        Self::Actions,
         Self::ActionLayout,
+        Self::ActionUncompressed,
         Self::AllTimes,
+        Self::ArchiveRoot,
         Self::Base,
         Self::BlobDevice,
         Self::BlockSize,
@@ -165,6 +184,7 @@ impl Setting {
         Self::Holes,
         Self::HotList,
         Self::ImageInFile,
+        Self::ImpliedDirectories,
         Self::Label,
         Self::Level,
         Self::Lookback,
@@ -183,13 +203,16 @@ impl Setting {
         Self::Partition,
         Self::Platform,
         Self::Pseudo,
+        Self::PseudoDirectories,
         Self::PseudoFiles,
+        Self::PseudoOverride,
         Self::Purpose,
         Self::ReadCost,
         Self::Rebuild,
         Self::Replace,
         Self::Scratch,
         Self::SectionIndex,
+        Self::SeparateLinks,
         Self::SkipDevices,
         Self::Sort,
         Self::Strict,
@@ -203,14 +226,18 @@ impl Setting {
         Self::WithDigest,
         Self::XattrFilter,
         Self::XattrPrefixes,
+        Self::XattrsAdded,
         Self::Xattrs,
     ];
 
     /// Returns the name of the option in the libraries.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Actions => "actions",
             Self::ActionLayout => "actions about tails and alignment",
+            Self::ActionUncompressed => "actions about compression",
             Self::AllTimes => "keep_all_times",
+            Self::ArchiveRoot => "archive_root",
             Self::Base => "base",
             Self::BlobDevice => "blob_device",
             Self::BlockSize => "block_size",
@@ -233,6 +260,7 @@ impl Setting {
             Self::Holes => "holes",
             Self::HotList => "hot",
             Self::ImageInFile => "image",
+            Self::ImpliedDirectories => "implied",
             Self::Label => "label",
             Self::Level => "level",
             Self::Lookback => "lookback",
@@ -251,13 +279,16 @@ impl Setting {
             Self::Partition => "partition",
             Self::Platform => "platform",
             Self::Pseudo => "pseudo",
+            Self::PseudoDirectories => "pseudo_dir",
             Self::PseudoFiles => "pseudo_files",
+            Self::PseudoOverride => "pseudo_override",
             Self::Purpose => "purpose",
             Self::ReadCost => "read_cost",
             Self::Rebuild => "rebuild",
             Self::Replace => "replace",
             Self::Scratch => "scratch",
             Self::SectionIndex => "section_index",
+            Self::SeparateLinks => "separate_links",
             Self::SkipDevices => "skip_devices",
             Self::Sort => "sort",
             Self::Strict => "strict",
@@ -271,6 +302,7 @@ impl Setting {
             Self::WithDigest => "with_digest",
             Self::XattrFilter => "xattr_filter",
             Self::XattrPrefixes => "xattr_prefixes",
+            Self::XattrsAdded => "xattrs_add",
             Self::Xattrs => "xattrs",
         }
     }

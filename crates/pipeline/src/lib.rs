@@ -47,6 +47,7 @@ pub use for_each_file::{FileVisitor, for_each_file};
 pub use hot_list::HotList;
 pub use options::Options;
 pub use order::Order;
+pub use plan::groups_contents;
 pub use read_cost::ReadCost;
 pub use report::Report;
 pub use scratch::Scratch;

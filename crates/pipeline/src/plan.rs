@@ -65,7 +65,7 @@ impl<'a> StagePlan<'a> {
             },
             _ => options.categorizers,
         };
-        let order = if options.order == Order::Similarity && similar_below(&geometry) == 0 {
+        let order = if options.order == Order::Similarity && !groups_contents(&geometry) {
             Order::Path
         } else {
             options.order
@@ -349,6 +349,12 @@ impl<'a> StagePlan<'a> {
             scratch: self.scratch.clone(),
         }
     }
+}
+
+/// Returns whether blocks can have content of several files, which orders by similarity and
+/// categories put next to each other.
+pub fn groups_contents(geometry: &Geometry) -> bool {
+    similar_below(geometry) > 0
 }
 
 /// Returns the size from which on similar files gain nothing from each other: they share no block.

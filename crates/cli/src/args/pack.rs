@@ -318,12 +318,13 @@ pub struct LayoutArgs {
     #[arg(long, value_name = "FILE")]
     hot: Option<PathBuf>,
 
-    /// Store equal files separately.
+    /// Store equal files separately (not for WIM).
     #[arg(long)]
     no_duplicates: bool,
 
     /// Recognize only these categories of content: pcmaudio, fits, binary, text, incompressible
-    /// (default: all; for SquashFS and EROFS binary and text).
+    /// (default: all; for SquashFS and EROFS binary and text; none where no block has content of
+    /// several files, as in CRAMFS, ISO 9660 and most WIM images).
     #[arg(long, value_name = "KIND,..", num_args = 0..=1, require_equals = true)]
     categorize: Option<Option<Categorizers>>,
 
@@ -340,7 +341,7 @@ enum OrderArg {
     Path,
     /// By reversed path, which groups files by name and extension.
     Revpath,
-    /// Similar files next to each other.
+    /// Similar files next to each other, where blocks have content of several files.
     Similarity,
 }
 

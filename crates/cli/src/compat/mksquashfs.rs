@@ -49,7 +49,7 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     times(&mut parsed)?;
     modes(&mut parsed)?;
     excludes(&mut parsed, &sources)?;
-    pseudo(&mut parsed)?;
+    pseudo(&mut parsed, TOOL.name)?;
     actions(&mut parsed)?;
     by_source(&mut parsed, &sources, directory.as_deref())?;
     let (verb, named) = sources.command();
@@ -145,7 +145,7 @@ fn actions(parsed: &mut Parsed) -> Result<()> {
 }
 
 /// Translates options of pseudo files that depend on the text.
-pub(super) fn pseudo(parsed: &mut Parsed) -> Result<()> {
+pub(super) fn pseudo(parsed: &mut Parsed, tool: &str) -> Result<()> {
     let all: Vec<OsString> = parsed.values("-pd").map(OsString::from).collect();
     if all.len() > 1 {
         let what = "one -pd is taken: directories that do not exist are made by it";
@@ -153,7 +153,29 @@ pub(super) fn pseudo(parsed: &mut Parsed) -> Result<()> {
     }
     all.into_iter()
         .for_each(|text| parsed.push("--pseudo-dir", text));
+    drop_without_definitions(parsed, tool);
     Ok(())
+}
+
+/// Takes options about definitions of files back where there are none, and says so.
+fn drop_without_definitions(parsed: &mut Parsed, tool: &str) {
+    let is_given = |ours: &str| is_there(parsed, ours);
+    if is_given("--pseudo") || is_given("--pseudo-file") {
+        return;
+    }
+    for (theirs, ours) in [
+        ("-pd", "--pseudo-dir="),
+        ("-pseudo-override", "--pseudo-override"),
+    ] {
+        let before = parsed.translated.len();
+        let is_same = |word: &OsString| names::bytes(word).starts_with(ours.as_bytes());
+        parsed.translated.retain(|word| !is_same(word));
+        if parsed.translated.len() < before {
+            let note =
+                format!("{tool} {theirs} has no effect here: nothing is defined by -p or -pf");
+            parsed.notes.borrow_mut().push(note);
+        }
+    }
 }
 
 /// Translates options whose defaults depend on the sources.

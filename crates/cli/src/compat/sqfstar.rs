@@ -66,7 +66,7 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
         paths.extend(values::lines_of(Path::new(file))?);
     }
     modes(&mut parsed)?;
-    pseudo(&mut parsed)?;
+    pseudo(&mut parsed, TOOL.name)?;
     implied_directories(&mut parsed)?;
     for path in paths {
         if parsed.is_given("-regex") {

@@ -356,6 +356,14 @@ fn what_newer_versions_add_is_done() {
             "f m 644 7 8",
         ],
     );
+    let defines_nothing = ["t", "other", "-pd", "d 755 0 0", "-pseudo-override"];
+    let output = called(work, "mksquashfs", &defines_nothing);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    for option in ["-pd", "-pseudo-override"] {
+        let note = format!("mksquashfs {option} has no effect here: nothing is defined");
+        assert!(said.contains(&note), "{said}");
+    }
     let listed = called(work, "unsquashfs", &["-lln", "image"]);
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     for row in [

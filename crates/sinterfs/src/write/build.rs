@@ -69,6 +69,7 @@ pub(crate) fn prepare(request: &BuildRequest, observer: &dyn Observer) -> Result
                     that directory";
         return Err(Error::invalid(what));
     }
+    refuse_without_definitions(request)?;
     let mut directory = directory_options(request)?;
     let input = open_input(&Request {
         input: &request.input,
@@ -105,6 +106,23 @@ pub(crate) fn prepare(request: &BuildRequest, observer: &dyn Observer) -> Result
         base,
         header: header.transpose()?,
     })
+}
+
+/// Fails for options about definitions of files where there are none.
+fn refuse_without_definitions(request: &BuildRequest) -> Result<()> {
+    let about = [
+        (request.pseudo_dir.is_some(), Setting::PseudoDirectories),
+        (request.pseudo_override, Setting::PseudoOverride),
+    ];
+    let has_some = !request.pseudo.is_empty() || !request.pseudo_files.is_empty();
+    match about.into_iter().find(|(is_given, _)| *is_given) {
+        Some((_, option)) if !has_some => {
+            let (one, file) = (Setting::Pseudo, Setting::PseudoFiles);
+            let what = format!("{option} requires definitions of files: {one} or {file}");
+            Err(Error::invalid(what).about([option, one, file]))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns whether the configuration of a container image is kept: not in composefs images, which

@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use sinterfs_block::Sink;
-use sinterfs_model::{Error, Observer, Result, Setting};
-use sinterfs_pipeline::{HotList, Priorities, Scratch};
+use sinterfs_model::{Error, Geometry, Observer, Result, Setting};
+use sinterfs_pipeline::{HotList, Order, Priorities, Scratch};
 
 use crate::write::create::{Blob, CreateOptions};
 use crate::write::job::{BuildJob, Prepared};
@@ -91,10 +91,32 @@ impl Work<'_> {
             Some(base) => base.create(sink, create, observer)?,
             None => self.format.create(sink, blob, create)?,
         };
+        self.refuse_grouping(&writer.geometry())?;
         let packed = self.prepared.input.read(observer, |source, observer| {
             sinterfs_pipeline::build(source, writer, options, observer)
         });
         packed.map_err(|error| interrupted(error, observer))
+    }
+
+    /// Fails for options about which contents are next to each other in a block, if no block has
+    /// content of several files.
+    fn refuse_grouping(&self, geometry: &Geometry) -> Result<()> {
+        if sinterfs_pipeline::groups_contents(geometry) {
+            return Ok(());
+        }
+        let request = self.request;
+        let (option, value) = if request.order == Some(Order::Similarity) {
+            (Setting::Order, " similarity")
+        } else if request.categorizers.is_some() {
+            (Setting::Categorize, "")
+        } else {
+            return Ok(());
+        };
+        let what = format!(
+            "{option}{value} does not apply to {} images in which each file has blocks of its own",
+            self.name
+        );
+        Err(Error::invalid(what).about([option]))
     }
 
     fn pipeline_options(&self) -> Result<sinterfs_pipeline::Options> {

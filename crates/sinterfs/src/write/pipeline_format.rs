@@ -40,6 +40,12 @@ pub trait PipelineFormat: Sync {
     }
     /// Returns whether an option that not every format has means something for new images.
     fn knows(&self, option: Setting) -> bool;
+    /// Returns whether content is cut into blocks of a size that can be chosen, with such a
+    /// compression.
+    fn cuts_blocks(&self, compression: &str) -> bool {
+        let _ = compression;
+        true
+    }
     /// Returns whether the beginning of an image is written last.
     fn patches(&self) -> bool;
     /// Creates an image; `blob` receives the content if the request names one and `knows` allows

@@ -31,6 +31,11 @@ pub(crate) fn create_options(
         )));
     }
     let compression = request.compression.as_deref().unwrap_or(level.compression);
+    if request.block_size.is_some() && !format.cuts_blocks(compression) {
+        let option = Setting::BlockSize;
+        let what = format!("{option} does not apply to {name} images without compression");
+        return Err(Error::invalid(what).about([option]));
+    }
     let mut per_file = request.per_file.clone();
     if request.level == 0 && request.compression.is_none() && per_file.raw.is_none() {
         per_file.raw = Some("all".to_owned());
@@ -101,6 +106,12 @@ pub(crate) fn given(request: &BuildRequest) -> Vec<(bool, Setting)> {
             request.actions.iter().any(Action::sets_layout),
             Setting::ActionLayout,
         ),
+        (
+            request.actions.iter().any(Action::stores_uncompressed),
+            Setting::ActionUncompressed,
+        ),
+        (!request.duplicates, Setting::Duplicates),
+        (asks_time_of_creation(request), Setting::CreateTimestamp),
         (per_file.raw.is_some(), Setting::Uncompressed),
         (per_file.chunk_size.is_some(), Setting::ChunkSize),
         (request.blob_device.is_some(), Setting::BlobDevice),
@@ -121,6 +132,13 @@ pub(crate) fn given(request: &BuildRequest) -> Vec<(bool, Setting)> {
         (composefs.skip_devices, Setting::SkipDevices),
         (composefs.user_xattrs, Setting::UserXattrs),
     ]
+}
+
+/// Returns whether the request names a time of creation itself; that of SOURCE_DATE_EPOCH, which
+/// limits the times of files, too, is for formats that record one.
+fn asks_time_of_creation(request: &BuildRequest) -> bool {
+    let of_files = request.attributes.latest_time.map(i64::unsigned_abs);
+    request.create_timestamp.is_some() && request.create_timestamp != of_files
 }
 
 fn solid_options(

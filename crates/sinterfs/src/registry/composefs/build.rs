@@ -14,6 +14,7 @@ use std::path::Path;
 use sinterfs_erofs::composefs::{Body, Files, Kept, KeptXattrs, Versions};
 use sinterfs_model::{Error, Loss, NodeId, Observer, Result, Setting, Summary, Time, Tree};
 use sinterfs_pipeline::WarningCounter;
+use sinterfs_pipeline::source::archive::ImpliedDirectories;
 
 use super::contents::{self, ContentHasher};
 use super::dump;
@@ -231,13 +232,8 @@ fn refuse_foreign(request: &BuildRequest) -> Result<()> {
         (request.order.is_some(), Setting::Order),
         (request.sort.is_some(), Setting::Sort),
         (request.hot.is_some(), Setting::HotList),
-        (!request.duplicates, Setting::Duplicates),
         (request.memory.is_some(), Setting::Memory),
         (request.scratch.is_some(), Setting::Scratch),
-        (
-            request.create_timestamp.is_some() && request.attributes.latest_time.is_none(),
-            Setting::CreateTimestamp,
-        ),
     ];
     let mut given = given(request);
     given.retain(|(_, option)| !KNOWN.contains(option));
@@ -259,6 +255,16 @@ fn refuse_for_dump(request: &BuildRequest, objects: Option<&Path>) -> Result<()>
         (request.file_contexts.is_some(), Setting::FileContexts),
         (!request.xattrs.is_empty(), Setting::XattrFilter),
         (request.one_file_system, Setting::OneFileSystem),
+        (!request.actions.is_empty(), Setting::Actions),
+        (request.separate_links, Setting::SeparateLinks),
+        (!request.xattrs_add.is_empty(), Setting::XattrsAdded),
+        (request.archive_root.is_some(), Setting::ArchiveRoot),
+        (request.pseudo_dir.is_some(), Setting::PseudoDirectories),
+        (request.pseudo_override, Setting::PseudoOverride),
+        (
+            request.implied != ImpliedDirectories::default(),
+            Setting::ImpliedDirectories,
+        ),
     ];
     refuse(options, "dumps")?;
     let only_times = AttributeChanges {

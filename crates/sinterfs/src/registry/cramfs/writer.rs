@@ -29,7 +29,8 @@ impl PipelineFormat for CramfsBuilder {
     fn knows(&self, option: Setting) -> bool {
         matches!(
             option,
-            Setting::Holes
+            Setting::Duplicates
+                | Setting::Holes
                 | Setting::Padding
                 | Setting::Xattrs
                 | Setting::Label

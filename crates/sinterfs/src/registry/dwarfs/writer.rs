@@ -30,7 +30,10 @@ impl PipelineFormat for DwarfsBuilder {
     fn knows(&self, option: Setting) -> bool {
         matches!(
             option,
-            Setting::CategoryCompression
+            Setting::ActionUncompressed
+                | Setting::Duplicates
+                | Setting::CreateTimestamp
+                | Setting::CategoryCompression
                 | Setting::MetadataCompression
                 | Setting::MediaCategories
                 | Setting::Base

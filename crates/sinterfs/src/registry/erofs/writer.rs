@@ -33,7 +33,10 @@ impl PipelineFormat for ErofsBuilder {
     fn knows(&self, option: Setting) -> bool {
         matches!(
             option,
-            Setting::BlobDevice
+            Setting::ActionUncompressed
+                | Setting::Duplicates
+                | Setting::CreateTimestamp
+                | Setting::BlobDevice
                 | Setting::ChunkSize
                 | Setting::Holes
                 | Setting::Xattrs

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sinterfs_block::{FileSource, Sink};
 use sinterfs_iso9660::write::{
     AppendedPartition, BootContent, BootImage, InterchangeLevel, IsoWriter, WriteOptions,
+    ZisofsCompression,
 };
 use sinterfs_model::{Error, ImageWriter, Result, Setting};
 use sinterfs_pipeline::{Categorizers, Order};
@@ -32,7 +33,18 @@ impl PipelineFormat for IsoBuilder {
     }
 
     fn knows(&self, option: Setting) -> bool {
-        matches!(option, Setting::Xattrs | Setting::Label | Setting::Extended)
+        matches!(
+            option,
+            Setting::Duplicates
+                | Setting::CreateTimestamp
+                | Setting::Xattrs
+                | Setting::Label
+                | Setting::Extended
+        )
+    }
+
+    fn cuts_blocks(&self, compression: &str) -> bool {
+        !matches!(compression.parse(), Ok(ZisofsCompression::Plain))
     }
 
     fn patches(&self) -> bool {

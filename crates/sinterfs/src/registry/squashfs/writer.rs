@@ -28,6 +28,9 @@ impl PipelineFormat for SquashfsBuilder {
         matches!(
             option,
             Setting::ActionLayout
+                | Setting::ActionUncompressed
+                | Setting::Duplicates
+                | Setting::CreateTimestamp
                 | Setting::Tails
                 | Setting::Uncompressed
                 | Setting::Holes

@@ -40,7 +40,16 @@ impl PipelineFormat for WimBuilder {
     }
 
     fn knows(&self, option: Setting) -> bool {
-        matches!(option, Setting::Xattrs | Setting::Label)
+        matches!(
+            option,
+            Setting::CreateTimestamp | Setting::Xattrs | Setting::Label
+        )
+    }
+
+    fn cuts_blocks(&self, compression: &str) -> bool {
+        // what is no compression is refused as such
+        let parsed = compression.parse::<WimCompression>();
+        !parsed.is_ok_and(|parsed| parsed.codec.is_none())
     }
 
     fn patches(&self) -> bool {

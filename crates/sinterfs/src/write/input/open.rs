@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use sinterfs_model::{Error, Loss, Result, Setting};
+use sinterfs_pipeline::source::archive::ImpliedDirectories;
 use sinterfs_pipeline::source::merge::{Merge, MergeOptions};
 use sinterfs_pipeline::source::{Definition, Directory};
 
@@ -26,6 +27,12 @@ pub(crate) fn open(request: &Request<'_>) -> Result<OpenInput> {
         let what =
             format!("{root} and {anywhere} are about lists of files (mtree), and no source is one");
         return Err(Error::invalid(what).about(options));
+    }
+    let has_archives = !opened.archives.is_empty() || !opened.whole_archives.is_empty();
+    if !has_archives && request.implied != ImpliedDirectories::default() {
+        let option = Setting::ImpliedDirectories;
+        let what = format!("{option} is about directories of archives, and no source is one");
+        return Err(Error::invalid(what).about([option]));
     }
     let mut opened = OpenInput {
         edits: request.edits.clone(),

@@ -69,6 +69,12 @@ impl Action {
     pub fn sets_layout(&self) -> bool {
         matches!(self.effect, Effect::Layout(_))
     }
+
+    /// Returns whether it stores content uncompressed, which formats that compress each block as
+    /// a choice of its own can do.
+    pub fn stores_uncompressed(&self) -> bool {
+        matches!(self.effect, Effect::Uncompressed)
+    }
 }
 
 impl fmt::Display for Action {
