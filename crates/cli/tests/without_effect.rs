@@ -232,3 +232,41 @@ fn a_dump_is_packed_as_it_is() {
         let _ = fs::remove_file(work.path().join("image"));
     }
 }
+
+#[test]
+fn a_list_tells_that_hard_links_are_not_in_it() {
+    let work = place();
+    fs::hard_link(
+        work.path().join("tree/same"),
+        work.path().join("tree/second"),
+    )
+    .unwrap();
+    fs::hard_link(
+        work.path().join("tree/same"),
+        work.path().join("tree/third"),
+    )
+    .unwrap();
+    assert!(
+        built(work.path(), "dwarfs", &[], "tree", None)
+            .status
+            .success()
+    );
+    let listed = |more: &[&str]| {
+        let mut command = sinter();
+        command
+            .current_dir(work.path())
+            .args(["extract", "image", "--mtree", "-q"]);
+        command.args(more).output().unwrap()
+    };
+    let output = listed(&[]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert_eq!(
+        said,
+        "sinter: not kept by mtree: 2 hard links (each name becomes a separate file)\n"
+    );
+    assert_eq!(listed(&["--strict"]).status.code(), Some(4));
+    // a part of the image with one name of the file has no links
+    let part = listed(&["--strict", "same"]);
+    assert!(part.status.success(), "{part:?}");
+}

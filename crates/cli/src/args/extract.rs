@@ -48,8 +48,8 @@ An archive depends only on the image and on these options, not on -j or --cache-
 --order path only on the directory tree. Archives are not compressed: pipe them to zstd or xz. \
 --tar keeps everything but sockets; GNU tar restores holes automatically, attributes and ACLs \
 with --xattrs --xattrs-include='*' --acls. --cpio has whole seconds, no extended attributes, no \
-holes, and files below 4 GiB; --mtree has no extended attributes, and no digests of files with \
-more than 64 GiB of holes. Losses are reported, or an error with --strict."
+holes, and files below 4 GiB; --mtree has no extended attributes, no hard links, and no digests of \
+files with more than 64 GiB of holes. Losses are reported, or an error with --strict."
 )]
 pub struct ExtractArgs {
     #[command(flatten)]

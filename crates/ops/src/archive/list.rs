@@ -28,6 +28,9 @@ const MAX_HOLES: u64 = 64 << 30;
 /// What the list says of a file whose holes are longer.
 const LONG_HOLES: &str = "digests of files with more than 64 GiB of holes";
 
+/// What becomes of further names of a file: `nlink` counts them, and nothing ties them together.
+const HARD_LINKS: &str = "hard links (each name becomes a separate file)";
+
 /// What is known of the content of a leaf.
 #[derive(Debug, Clone, Copy)]
 enum FileDigest {
@@ -67,6 +70,9 @@ pub(super) fn write(archive: &ArchiveJob<'_>, out: &mut dyn Write) -> Result<u64
             }
             _ => None,
         };
+        if matches!(name, Name::Alias(_)) {
+            losses.push(HARD_LINKS);
+        }
         let lost = &mut |what| losses.push(what);
         mtree::write::line(&mut line, &known.outgoing(), digest, lost);
         archive.lose(&losses, spot)?;
