@@ -83,15 +83,19 @@ pub fn flag(setting: Setting) -> &'static str {
 
 /// Returns the message of an error, with options named by their flags.
 pub fn message(error: &Error) -> String {
-    let settings = error.settings().iter();
-    let named = settings.fold(error.to_string(), |message, setting| {
-        message.replace(&setting.to_string(), flag(*setting))
-    });
+    let named = named(error.to_string(), error.settings().iter().copied());
     if error.settings().contains(&Setting::WithDigest) {
         named + "; `sinter digest IMAGE -o FILE` writes those of any image to a file"
     } else {
         named
     }
+}
+
+/// Returns a text with these options named by their flags.
+pub fn named(text: String, settings: impl Iterator<Item = Setting>) -> String {
+    settings.fold(text, |text, setting| {
+        text.replace(&setting.to_string(), flag(setting))
+    })
 }
 
 #[cfg(test)]

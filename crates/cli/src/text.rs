@@ -6,7 +6,7 @@ use std::io::Write;
 use sinterfs::build::Loss;
 use sinterfs::{Error, Result};
 
-use crate::messages;
+use crate::{flags, messages};
 
 /// Shows a name or path: UTF-8 unchanged, control characters and other bytes as `\xNN`.
 pub fn name(bytes: &[u8]) -> String {
@@ -82,8 +82,8 @@ pub fn warn(message: &str) {
 /// Formats losses as warnings; `--quiet` suppresses none but that of the precision of times.
 pub fn losses(format: &str, losses: &[Loss], quiet: bool) {
     for loss in losses.iter().filter(|loss| !(quiet && loss.is_precision())) {
-        let Loss { what, count } = loss;
-        messages::line(format_args!("sinter: not kept by {format}: {count} {what}"));
+        let named = flags::named(loss.to_string(), loss.settings());
+        messages::line(format_args!("sinter: not kept by {format}: {named}"));
     }
 }
 

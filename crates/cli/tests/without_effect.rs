@@ -8,6 +8,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 use std::process::Output;
+use std::time::{Duration, UNIX_EPOCH};
 
 use support::{scratch, sinter};
 
@@ -269,4 +270,52 @@ fn a_list_tells_that_hard_links_are_not_in_it() {
     // a part of the image with one name of the file has no links
     let part = listed(&["--strict", "same"]);
     assert!(part.status.success(), "{part:?}");
+}
+
+#[test]
+fn times_that_are_rounded_are_counted_in_words_that_are_no_factor() {
+    let work = place();
+    let file = fs::File::options()
+        .write(true)
+        .open(work.path().join("tree/same"))
+        .unwrap();
+    file.set_modified(UNIX_EPOCH + Duration::new(1_000_000_000, 500))
+        .unwrap();
+    let of_one = "fractions of a second of 1 time";
+    let kept = " (--time-resolution 1ns keeps them)";
+    for (format, lost) in [
+        ("dwarfs", format!("{of_one}{kept}")),
+        ("squashfs", of_one.to_owned()),
+        ("iso9660", of_one.to_owned()),
+    ] {
+        let output = built(
+            work.path(),
+            format,
+            &["--only", "same", "--root-time=1"],
+            "tree",
+            None,
+        );
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let line = format!("sinter: not kept by {format}: {lost}");
+        assert!(said.lines().any(|found| found == line), "{format}: {said}");
+        fs::remove_file(work.path().join("image")).unwrap();
+        let flags = ["-q", "--only", "same", "--root-time=1"];
+        let output = built(work.path(), format, &flags, "tree", None);
+        assert!(output.stderr.is_empty(), "{output:?}");
+        fs::remove_file(work.path().join("image")).unwrap();
+        let flags = ["--strict", "--only", "same", "--root-time=1"];
+        let output = built(work.path(), format, &flags, "tree", None);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(4), "{format}: {said}");
+        assert!(
+            said.contains(&format!("keep {lost} (--strict)")),
+            "{format}: {said}"
+        );
+    }
+    let flags = ["--time-resolution=1ns", "--strict"];
+    assert!(
+        built(work.path(), "dwarfs", &flags, "tree", None)
+            .status
+            .success()
+    );
 }

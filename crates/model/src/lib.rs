@@ -64,5 +64,5 @@ pub use segment::{
 pub use setting::Setting;
 pub use source::{FileContent, Source};
 pub use tree::{Content, Link, NameRef, Node, NodeId, Tree, TreeBuilder, TreeStats};
-pub use writer::{ImageWriter, Loss, Summary};
+pub use writer::{ImageWriter, Loss, LossKind, Summary};
 pub use xattrs::{XattrPairs, XattrSet, XattrSets};

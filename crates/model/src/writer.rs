@@ -5,30 +5,93 @@
 //! decoded bytes only; where those are stored in the image is known to the writer alone.
 //! `docs/adr/0001` reports how SquashFS and EROFS were tried on these traits.
 
+use std::fmt;
 use std::sync::Arc;
 
-use crate::{Base, Block, ContentMap, Error, Geometry, Observer, Result, SegmentEncoder, Tree};
+use crate::{
+    Base, Block, ContentMap, Error, Geometry, Observer, Result, SegmentEncoder, Setting, Tree,
+};
 
 /// Something of the tree that the format could not keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// What was lost, in words that follow a number: `hard links of symlinks ...`.
+    /// What was lost, in words that follow a number: `hard links of symlinks ...`; of times what
+    /// they lost of their precision: `fractions of a second`.
     pub what: &'static str,
     /// The number of losses.
     pub count: u64,
+    /// Whose loss it is.
+    pub kind: LossKind,
+}
+
+/// What was lost of what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LossKind {
+    /// A part of the tree.
+    Content,
+    /// The precision of times, which were rounded down.
+    Precision {
+        /// The option that keeps them, if there is one, and its value.
+        kept_by: Option<(Setting, &'static str)>,
+    },
 }
 
 impl Loss {
+    /// Makes the loss of a part of the tree.
+    pub const fn new(what: &'static str, count: u64) -> Self {
+        Self {
+            what,
+            count,
+            kind: LossKind::Content,
+        }
+    }
+
+    /// Makes the loss of the precision of times; `None` if no time lost any.
+    pub fn precision(
+        what: &'static str,
+        count: u64,
+        kept_by: Option<(Setting, &'static str)>,
+    ) -> Option<Self> {
+        let kind = LossKind::Precision { kept_by };
+        (count > 0).then_some(Self { what, count, kind })
+    }
+
     /// Makes a list of those that happened, which are all that have a count above 0.
     pub fn counted(losses: impl IntoIterator<Item = (&'static str, u64)>) -> Vec<Self> {
         let some = losses.into_iter().filter(|(_, count)| *count > 0);
-        some.map(|(what, count)| Self { what, count }).collect()
+        some.map(|(what, count)| Self::new(what, count)).collect()
     }
 
     /// Returns whether all that is lost is the precision of times, which is so with nearly every
     /// tree that is in use.
-    pub fn is_precision(&self) -> bool {
-        self.what.starts_with("times finer than ")
+    pub const fn is_precision(&self) -> bool {
+        matches!(self.kind, LossKind::Precision { .. })
+    }
+
+    /// Returns the options that its text refers to.
+    pub fn settings(&self) -> impl Iterator<Item = Setting> + use<> {
+        let option = match self.kind {
+            LossKind::Precision { kept_by } => kept_by.map(|(option, _)| option),
+            LossKind::Content => None,
+        };
+        option.into_iter()
+    }
+}
+
+impl fmt::Display for Loss {
+    /// Writes what was lost and how often: `5 POSIX ACLs`, `fractions of a second of 5 times`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, count, kind } = self;
+        let LossKind::Precision { kept_by } = kind else {
+            return write!(f, "{count} {what}");
+        };
+        let times = if *count == 1 { "time" } else { "times" };
+        write!(f, "{what} of {count} {times}")?;
+        match kept_by {
+            Some((option, value)) => write!(f, " ({option} {value} keeps them)"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -81,4 +144,22 @@ pub trait ImageWriter: Send {
 
     /// Writes the metadata and completes the image. The caller makes it durable.
     fn finish(self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_in_words() {
+        let shown = |loss: Loss| loss.to_string();
+        assert_eq!(shown(Loss::new("POSIX ACLs", 3)), "3 POSIX ACLs");
+        let lost = |count, kept_by| Loss::precision("fractions of a second", count, kept_by);
+        assert_eq!(lost(0, None), None);
+        let text = "fractions of a second of 155 times";
+        assert_eq!(lost(155, None).map(shown).as_deref(), Some(text));
+        let kept = lost(1, Some((Setting::TimeResolution, "1ns")));
+        let text = "fractions of a second of 1 time (`time_resolution` 1ns keeps them)";
+        assert_eq!(kept.map(shown).as_deref(), Some(text));
+    }
 }

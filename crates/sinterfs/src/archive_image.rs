@@ -45,7 +45,7 @@ pub(crate) fn open(path: &Path) -> Result<Image> {
     let tree = archive.scan(&kept)?;
     let mut left_out = kept.0.into_inner().unwrap_or_else(PoisonError::into_inner);
     let losses = archive.losses().into_iter();
-    left_out.extend(losses.map(|Loss { what, count }| format!("{count} {what}")));
+    left_out.extend(losses.map(|loss: Loss| loss.to_string()));
     let image = Arc::new(ArchiveImage {
         info: info(&tree),
         archive,

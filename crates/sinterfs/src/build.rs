@@ -28,7 +28,7 @@ pub use crate::write::request::{
     BuildRequest, ComposefsOptions, Destination, OutputFile, PerFileOptions, VolumeOptions,
 };
 
-pub use sinterfs_model::{Loss, Summary, TailPlacement};
+pub use sinterfs_model::{Loss, LossKind, Summary, TailPlacement};
 pub use sinterfs_pipeline::source::archive::ImpliedDirectories;
 pub use sinterfs_pipeline::source::merge::{Conflict, Conflicts};
 pub use sinterfs_pipeline::source::{Action, IdsByName, XattrFilter};

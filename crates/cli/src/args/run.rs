@@ -23,7 +23,8 @@ impl JobsArgs {
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(next_help_heading = crate::args::GENERAL)]
 pub struct VerbosityArgs {
-    /// Show only warnings and errors; a loss of information is a warning.
+    /// Show only warnings and errors. A loss of information is a warning, but for fractions of
+    /// seconds, which nearly every tree has.
     #[arg(short, long)]
     pub quiet: bool,
 

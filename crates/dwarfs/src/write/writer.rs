@@ -12,7 +12,7 @@ use sinterfs_block::codec::Encoding;
 use sinterfs_block::digest::DigestBuilder;
 use sinterfs_model::{
     Block, Category, ContentMap, Error, Geometry, ImageWriter, Loss, Result, Segment,
-    SegmentEncoder, Summary, Tree,
+    SegmentEncoder, Setting, Summary, Tree,
 };
 use sinterfs_workers::{MemoryNeeds, WorkerPermits};
 
@@ -20,7 +20,7 @@ use super::freeze::Frozen;
 use super::history;
 use super::metadata::{Blocks, Metadata, metadata};
 use super::metadata_copy::CopiedSections;
-use super::options::WriteOptions;
+use super::options::{TimeResolution, WriteOptions};
 use super::section::{Index, assemble, section};
 use super::xattrs;
 use crate::framing;
@@ -140,11 +140,11 @@ impl DwarfsWriter {
         let encoded = xattrs::encode(&metadata.xattrs, tree.xattrs(), hash)?;
         let start = self.offset;
         self.append_encoded(SectionType::XATTRS, &encoded.bytes)?;
-        self.summary.losses.extend((encoded.misnamed > 0).then_some(Loss {
-            what: "files with extended attributes whose names are empty, hold a zero or have more than \
-                   255 bytes (these were left out)",
-            count: encoded.misnamed,
-        }));
+        self.summary.losses.extend(Loss::counted([(
+            "files with extended attributes whose names are empty, hold a zero or have more than \
+             255 bytes (these were left out)",
+            encoded.misnamed,
+        )]));
         self.summary.metadata_bytes += self.offset - start;
         Ok(())
     }
@@ -244,23 +244,25 @@ impl ImageWriter for DwarfsWriter {
     fn finish(mut self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary> {
         let metadata = metadata(tree, map, &self.blocks, &self.options)?;
         self.append_metadata(&metadata)?;
-        self.summary.losses = losses(&metadata);
+        self.summary.losses = losses(&metadata, self.options.time_resolution);
         self.append_xattrs(tree, &metadata)?;
         self.finish_sections()
     }
 }
 
-fn losses(metadata: &Metadata) -> Vec<Loss> {
-    Loss::counted([
-        (
-            "hard links of symlinks, devices, fifos and sockets (each became a separate file)",
-            metadata.split_links,
-        ),
-        (
-            "times finer than the time resolution (rounded down)",
-            metadata.rounded_times,
-        ),
-    ])
+fn losses(metadata: &Metadata, unit: TimeResolution) -> Vec<Loss> {
+    let mut losses = Loss::counted([(
+        "hard links of symlinks, devices, fifos and sockets (each became a separate file)",
+        metadata.split_links,
+    )]);
+    let lost = if unit == TimeResolution::SECOND {
+        "fractions of a second"
+    } else {
+        "last digits"
+    };
+    let kept_by = Some((Setting::TimeResolution, "1ns"));
+    losses.extend(Loss::precision(lost, metadata.rounded_times, kept_by));
+    losses
 }
 
 /// Encodes segments to whole sections, whose number is that of the segment.

@@ -111,10 +111,10 @@ impl<'a> Scan<'a> {
     pub(super) fn losses(&self) -> Vec<Loss> {
         let mut losses = self.pool.dropped.losses();
         if self.times > 0 {
-            losses.push(Loss {
-                what: "times of access or of inode change that are not those of modification",
-                count: self.times,
-            });
+            losses.push(Loss::new(
+                "times of access or of inode change that are not those of modification",
+                self.times,
+            ));
         }
         losses
     }

@@ -36,7 +36,7 @@ pub(crate) struct DroppedXattrs {
 impl DroppedXattrs {
     /// Returns the losses to report.
     pub(crate) fn losses(self) -> Vec<Loss> {
-        let loss = |what, count| Loss { what, count };
+        let loss = Loss::new;
         let mut losses = vec![
             loss(
                 "extended attributes that are not in user, trusted or security, nor ACLs",

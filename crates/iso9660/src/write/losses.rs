@@ -12,14 +12,11 @@ pub(super) fn losses(tree: &Tree, keeps_xattrs: bool) -> Vec<Loss> {
     let count =
         |lost: &dyn Fn(&Node) -> bool| tree.nodes().iter().filter(|node| lost(node)).count() as u64;
     let is_lost = |time: &Time| ShortDate::from_seconds(time.secs).is_none();
-    Loss::counted([
-        (
-            "times finer than a second (rounded down)",
-            count(&|node| {
-                let time = &node.meta.times.modified;
-                time.nanos != 0 && !is_lost(time)
-            }),
-        ),
+    let rounded = count(&|node| {
+        let time = &node.meta.times.modified;
+        time.nanos != 0 && !is_lost(time)
+    });
+    let mut losses = Loss::counted([
         (
             "times of modification before 1900 or after 2155 (the nearest is stored)",
             count(&|node| is_lost(&node.meta.times.modified)),
@@ -30,5 +27,7 @@ pub(super) fn losses(tree: &Tree, keeps_xattrs: bool) -> Vec<Loss> {
                 keeps_xattrs && !node.xattrs.is_none() && rock_ridge::xattrs(tree, node).is_none()
             }),
         ),
-    ])
+    ]);
+    losses.extend(Loss::precision("fractions of a second", rounded, None));
+    losses
 }

@@ -43,7 +43,7 @@ impl Counts {
             let known = report.losses.iter_mut().find(|loss| loss.what == what);
             match known {
                 Some(loss) => loss.count += 1,
-                None => report.losses.push(Loss { what, count: 1 }),
+                None => report.losses.push(Loss::new(what, 1)),
             }
         });
     }

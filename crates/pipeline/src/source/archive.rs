@@ -131,7 +131,9 @@ impl Archive {
     pub fn losses(&self) -> Vec<Loss> {
         let notes = self.scanned.get().map(|scanned| &scanned.notes);
         let losses = notes.into_iter().flatten();
-        losses.map(|(&what, &count)| Loss { what, count }).collect()
+        losses
+            .map(|(&what, &count)| Loss::new(what, count))
+            .collect()
     }
 
     fn located(&self, error: Error) -> Error {

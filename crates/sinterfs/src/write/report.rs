@@ -78,10 +78,15 @@ pub(crate) fn demand_all(report: &BuildReport) -> Result<()> {
 /// Fails if the format could not keep something.
 pub(crate) fn demand_losses(losses: &[Loss]) -> Result<()> {
     match losses.first() {
-        Some(Loss { what, count }) => {
+        Some(loss) => {
             let option = Setting::Strict;
-            let what = format!("the format can't keep {count} {what} ({option})");
-            Err(Error::unsupported(what).about([option]))
+            let can = if loss.settings().next().is_none() {
+                "the format can't keep"
+            } else {
+                "the image would not keep"
+            };
+            let what = format!("{can} {loss} ({option})");
+            Err(Error::unsupported(what).about([option].into_iter().chain(loss.settings())))
         }
         None => Ok(()),
     }

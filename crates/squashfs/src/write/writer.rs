@@ -325,18 +325,16 @@ fn export(tree: &Tree, numbering: &Numbering, inodes: &InodeTable<'_>) -> Result
 }
 
 fn time_losses(inodes: &InodeTable<'_>) -> Vec<Loss> {
-    let loss = |what, count| Loss { what, count };
-    vec![
-        loss("times finer than a second (rounded down)", inodes.rounded),
-        loss(
-            "times before 1970 or after 2106 (moved to the nearest representable one)",
-            inodes.clamped,
-        ),
-    ]
+    let clamped = Loss::new(
+        "times before 1970 or after 2106 (moved to the nearest representable one)",
+        inodes.clamped,
+    );
+    let rounded = Loss::precision("fractions of a second", inodes.rounded, None);
+    rounded.into_iter().chain([clamped]).collect()
 }
 
 fn xattr_losses(xattrs: &Xattrs<'_>) -> Vec<Loss> {
-    let loss = |what, count| Loss { what, count };
+    let loss = Loss::new;
     vec![
         loss("POSIX ACLs", xattrs.dropped.acls),
         loss(

@@ -29,7 +29,7 @@ pub(super) fn losses(tree: &Tree, left_out: u64) -> Vec<Loss> {
     });
     let root = tree.node(NodeId::ROOT);
     debug_assert!(matches!(root.content, Content::Directory { .. }));
-    Loss::counted([
+    let mut losses = Loss::counted([
         (
             "names that are not UTF-8 (left out, with what is below)",
             left_out,
@@ -47,11 +47,10 @@ pub(super) fn losses(tree: &Tree, left_out: u64) -> Vec<Loss> {
             devices.count() as u64,
         ),
         ("times before 1601", early.count() as u64),
-        (
-            "times finer than 100 nanoseconds (rounded down)",
-            finer.count() as u64,
-        ),
-    ])
+    ]);
+    let finer = finer.count() as u64;
+    losses.extend(Loss::precision("fractions of 100 nanoseconds", finer, None));
+    losses
 }
 
 fn is_large(rdev: Rdev) -> bool {

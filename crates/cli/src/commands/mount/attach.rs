@@ -161,10 +161,8 @@ pub(super) fn attach(args: &Args, target: &MountTarget<'_>) -> Result<Option<Att
     }
     for loss in &mounted.losses {
         text::warn(&format!(
-            "{}not visible through the kernel: {} {}",
+            "{}not visible through the kernel: {loss}",
             target.prefix(),
-            loss.count,
-            loss.what
         ));
     }
     if let Some(after) = settings.unmount_after {

@@ -183,10 +183,10 @@ fn pipeline(tree: &Tree, bodies: &[Body], left_out: u64, changed: u64) -> Pipeli
             duplicate_bytes = duplicate_bytes.saturating_add(*size);
         }
     }
-    let losses = (stats.hard_links > 0).then_some(Loss {
-        what: "hard links, whose names have inodes of their own",
-        count: stats.hard_links,
-    });
+    let losses = Loss::counted([(
+        "hard links, whose names have inodes of their own",
+        stats.hard_links,
+    )]);
     let mut report = PipelineReport::default();
     report.tree = stats;
     report.left_out = left_out;
@@ -194,7 +194,7 @@ fn pipeline(tree: &Tree, bodies: &[Body], left_out: u64, changed: u64) -> Pipeli
     report.duplicates = duplicates;
     report.duplicate_bytes = duplicate_bytes;
     report.image = Summary {
-        losses: losses.into_iter().collect(),
+        losses,
         ..Summary::default()
     };
     report

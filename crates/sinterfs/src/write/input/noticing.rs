@@ -34,10 +34,7 @@ impl NoticingArchive {
     pub(super) fn losses(&self) -> Vec<Loss> {
         let mut losses = self.archive.losses();
         if self.is_image.load(Ordering::Relaxed) {
-            losses.push(Loss {
-                what: PACKED,
-                count: 1,
-            });
+            losses.push(Loss::new(PACKED, 1));
         }
         losses
     }

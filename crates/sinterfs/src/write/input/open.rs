@@ -48,10 +48,10 @@ pub(crate) fn open(request: &Request<'_>) -> Result<OpenInput> {
 fn keep(opened: &mut OpenInput, config: &[u8]) -> Result<()> {
     let config = kept(config)?;
     if config.len() > LONGEST_CONFIG {
-        opened.images.unrepresented.push(Loss {
-            what: "configuration of a container image, longer than 64 KiB",
-            count: 1,
-        });
+        opened.images.unrepresented.push(Loss::new(
+            "configuration of a container image, longer than 64 KiB",
+            1,
+        ));
     } else {
         let attribute = Definition::root_attribute(CONTAINER_ATTRIBUTE.as_bytes(), config);
         opened.edits.pseudo.push(attribute);

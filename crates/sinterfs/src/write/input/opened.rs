@@ -113,9 +113,11 @@ impl OpenInput {
     /// without them loses.
     pub(crate) fn times_of_access(&self, tree: &TreeStats) -> Option<Loss> {
         let has_all = self.times().is_some_and(|(_, all)| all);
-        has_all.then(|| Loss {
-            what: "files with times of access and of inode change",
-            count: tree.directories + tree.files + tree.symlinks + tree.specials,
+        has_all.then(|| {
+            Loss::new(
+                "files with times of access and of inode change",
+                tree.directories + tree.files + tree.symlinks + tree.specials,
+            )
         })
     }
 
