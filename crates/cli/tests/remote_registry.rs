@@ -462,6 +462,15 @@ fn a_registry_with_an_authority_of_its_own() {
     let out = out.to_str().unwrap();
     run(["pull", "--cache", "none", "--hosts", hosts, url, "-o", out]);
     assert!(std::fs::read(out).unwrap() == image);
+    // into the cache, from which it is listed without the registry
+    let cache = dir.path().join("cache");
+    let cache = ["--cache", cache.to_str().unwrap()];
+    let warm = try_run([&["cache", "warm", url], &cache[..]].concat());
+    assert!(!warm.status.success(), "{warm:?}");
+    run([&["cache", "warm", "--hosts", hosts, url], &cache[..]].concat());
+    let offline = ["ls", "-R", "--offline", "--hosts", hosts, url];
+    let listed = run([&offline[..], &cache[..]].concat());
+    assert_eq!(listed.stdout, run(["ls", "-R", file]).stdout);
     // as a mirror, which is asked by TLS with its own authority
     let mirror = format!(
         "[host.\"https://127.0.0.1:{}/v2\"]\nca = [\"{}/ca.pem\"]\n",

@@ -40,6 +40,13 @@ pub struct RemoteArgs {
     #[arg(long, help_heading = REMOTE)]
     unpinned: bool,
 
+    #[command(flatten)]
+    servers: ServerArgs,
+}
+
+/// How registries are reached.
+#[derive(Debug, clap::Args)]
+pub struct ServerArgs {
     /// Reach registries without TLS. Those of this machine always are.
     #[arg(long, help_heading = REMOTE)]
     plain_http: bool,
@@ -65,15 +72,24 @@ impl RemoteArgs {
         RemoteOptions {
             unpinned: self.unpinned,
             offline: self.offline,
-            plain_http: self.plain_http,
-            // a daemon changes its working directory
-            registry_hosts: self.hosts.as_ref().map(|dir| absolute(dir)),
             cache: directory.map(|directory| CacheOptions {
                 limit: self.cache_limit,
                 warn,
                 ..CacheOptions::new(directory)
             }),
             warn: |error| text::warn(&error.to_string()),
+            ..self.servers.options()
+        }
+    }
+}
+
+impl ServerArgs {
+    /// Returns the options for remote images, without a cache.
+    pub fn options(&self) -> RemoteOptions {
+        RemoteOptions {
+            plain_http: self.plain_http,
+            // a daemon changes its working directory
+            registry_hosts: self.hosts.as_ref().map(|dir| absolute(dir)),
             ..RemoteOptions::default()
         }
     }

@@ -10,7 +10,7 @@ use sinterfs::cache::{self, CacheOptions, CachedObject};
 use sinterfs::{Error, FillOptions, OpenOptions, RemoteOptions, Result};
 
 use crate::args::fetch::{FillRate, fill_rate};
-use crate::args::remote;
+use crate::args::remote::{self, ServerArgs};
 use crate::{calendar, exit, size, text};
 
 /// List, check and shrink the cache of remote images.
@@ -82,6 +82,9 @@ struct WarmArgs {
     /// Download only what was read when this list was recorded (`sinter mount --record`).
     #[arg(long, value_name = "LIST", conflicts_with = "rate")]
     prefetch: Option<PathBuf>,
+
+    #[command(flatten)]
+    servers: ServerArgs,
 
     /// The images.
     #[arg(value_name = "URL", required = true)]
@@ -170,7 +173,7 @@ fn warm(url: &Path, how: &WarmArgs) -> Result<bool> {
     let options = OpenOptions {
         remote: RemoteOptions {
             cache: Some(cache),
-            ..RemoteOptions::default()
+            ..how.servers.options()
         },
         ..OpenOptions::default()
     };
