@@ -14,10 +14,7 @@ use crate::shared_image::SharedImage;
 use crate::signals::SignalWatch;
 use crate::stat::{StatTuple, stat_tuple};
 
-/// A longer range is read into memory that grows: it may be longer than what there is.
-pub const LARGEST: u64 = 1 << 30;
-
-/// The longest step of such a read: signals are looked at between two.
+/// The longest step of a read into memory that grows: signals are looked at between two.
 const LONGEST_STEP: u64 = 64 << 20;
 
 /// A regular file. It needs no closing: it holds nothing but its image.
@@ -90,7 +87,8 @@ impl RawFile {
 }
 
 /// Reads a range of a file; less only if the file ends before. Several threads read a long one. The
-/// outer error is Python's.
+/// outer error is Python's: a `MemoryError` for a length that the system would never have memory
+/// for. What it might have is not touched before there is content for it.
 pub fn read_range<'py>(
     py: Python<'py>,
     image: &sinterfs::Image,
@@ -98,19 +96,16 @@ pub fn read_range<'py>(
     offset: u64,
     len: u64,
 ) -> PyResult<sinterfs::Result<Bound<'py, PyBytes>>> {
-    let small = usize::try_from(len).ok().filter(|_| len <= LARGEST);
-    if let Some(len) = small {
-        let mut bytes = NewBytes::new(py, len)?;
-        match fill(py, image, ino, offset, &mut bytes)? {
-            Ok(true) => {}
-            Ok(false) => return read_copied(py, image, ino, offset, len as u64),
-            Err(error) => return Ok(Err(error)),
-        }
-        if let Some(bytes) = bytes.finish() {
-            return Ok(Ok(bytes));
-        }
+    let mut bytes = NewBytes::new(py, usize::try_from(len).unwrap_or(usize::MAX))?;
+    match fill(py, image, ino, offset, &mut bytes)? {
+        Ok(true) => {}
+        Ok(false) => return read_copied(py, image, ino, offset, len),
+        Err(error) => return Ok(Err(error)),
     }
-    read_copied(py, image, ino, offset, len)
+    match bytes.finish() {
+        Some(bytes) => Ok(Ok(bytes)),
+        None => read_copied(py, image, ino, offset, len),
+    }
 }
 
 /// Fills an object with a range of a file; `false` if the file ends before.
@@ -144,8 +139,8 @@ fn fill(
     Ok(first.map_or(Ok(true), |part| part.why.map(|()| false)))
 }
 
-/// Reads a range whose end nothing vouches for, into memory that grows with what is read. The outer
-/// error is Python's.
+/// Reads a range that ends before its length says, into memory that grows with what is read. The
+/// outer error is Python's.
 pub fn read_copied<'py>(
     py: Python<'py>,
     image: &sinterfs::Image,

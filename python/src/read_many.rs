@@ -11,9 +11,12 @@ use sinterfs::model::Ino;
 use sinterfs::{Image, Result};
 
 use crate::error::{not_opened, raised};
-use crate::file::{LARGEST, read_copied};
+use crate::file::{read_copied, read_range};
 use crate::new_bytes::NewBytes;
 use crate::parts::{FilePart, part_len, read_parts};
+
+/// A longer file is read by itself: memory for all files is asked for before any is read.
+const LARGEST: u64 = 1 << 30;
 
 /// A file to read.
 struct WholeFile {
@@ -22,7 +25,7 @@ struct WholeFile {
 }
 
 impl WholeFile {
-    /// Returns the length of what is read in parts: of a longer file, nothing vouches for it.
+    /// Returns the length of what is read in parts with other files.
     fn in_parts(&self) -> usize {
         let len = usize::try_from(self.len).ok();
         len.filter(|_| self.len <= LARGEST).unwrap_or(0)
@@ -57,8 +60,15 @@ pub fn read_many<'py>(
         let is_whole = !is_short[number] && file.in_parts() as u64 == file.len;
         match bytes.finish().filter(|_| is_whole) {
             Some(bytes) => Ok(bytes),
-            None => read_copied(py, image, file.ino, 0, file.len)?
-                .map_err(|error| raised(py, &error.path(&paths[number]))),
+            None => {
+                let read = if is_short[number] {
+                    read_copied
+                } else {
+                    read_range
+                };
+                let again = read(py, image, file.ino, 0, file.len)?;
+                again.map_err(|error| raised(py, &error.path(&paths[number])))
+            }
         }
     });
     finished.collect()

@@ -212,3 +212,34 @@ def test_descriptors_need_no_permission(path, tmp_path):
             finally:
                 os._exit(code)
         assert os.waitpid(child, 0)[1] == 0
+
+
+def test_lengths_that_no_memory_holds_are_memory_errors(tmp_path):
+    top, path = tmp_path / "tree", tmp_path / "image.dwarfs"
+    top.mkdir()
+    for name, size in {"huge": 1 << 43, "large": (1 << 30) + 5, "other": 9}.items():
+        with open(top / name, "wb") as file:
+            file.truncate(size)
+    sinterfs.build(top, path)
+    script = """
+        import resource, sys, sinterfs
+        resource.setrlimit(resource.RLIMIT_AS, (5 << 30, 5 << 30))
+        image = sinterfs.Image.open(sys.argv[1])
+        file = image.open_file("huge", buffering=0)
+        for read in (
+            lambda: image.read_bytes("huge"),
+            lambda: image.read_many(["other", "huge"]),
+            lambda: file.readall(),
+            lambda: file.read_at(5, 1 << 42),
+        ):
+            try:
+                read()
+            except MemoryError:
+                pass
+            else:
+                raise SystemExit("no error")
+        assert file.read_at((1 << 43) - 3, 100) == bytes(3)
+        assert image.read_bytes("large") == bytes((1 << 30) + 5)
+        assert image.read_many(["other", "large"])[1] == bytes((1 << 30) + 5)
+    """
+    run(script, path)
