@@ -37,6 +37,8 @@ pub struct Settings {
     pub upper: Option<Upper>,
     /// Whether the mount is required to be read-only (`Some(true)`) or writable.
     pub read_only: Option<bool>,
+    /// Whether it was said how the image is proved: for a line of a list, in the line.
+    pub is_proved: bool,
 }
 
 /// Returns the writable layer with this name: `tmpfs` for memory, or a directory.
@@ -105,7 +107,28 @@ impl Asked<'_> {
 /// All options; those that set something are described in docs/fstab.md.
 const OPTIONS: &[(&[&str], Effect)] = &[
     // what a mount of ours is anyway
-    (&["nodev", "nosuid", "exec", "defaults"], Nothing),
+    (&["defaults"], Nothing),
+    (
+        &["nodev"],
+        Set(|to, _| {
+            to.mount.dev = false;
+            Ok(())
+        }),
+    ),
+    (
+        &["nosuid"],
+        Set(|to, _| {
+            to.mount.suid = false;
+            Ok(())
+        }),
+    ),
+    (
+        &["exec"],
+        Set(|to, _| {
+            to.mount.exec = true;
+            Ok(())
+        }),
+    ),
     // what they require is compared with the writable layer when all options are known
     (&["ro"], Set(|to, _| read_only(to, true))),
     (&["rw"], Set(|to, _| read_only(to, false))),
@@ -328,7 +351,8 @@ const OPTIONS: &[(&[&str], Effect)] = &[
     (
         &["timeout", "idle_unmount"],
         Set(|to, asked| {
-            to.unmount_after = Some(asked.seconds()?);
+            // as for automount and squashfuse, 0 is never
+            to.unmount_after = Some(asked.seconds()?).filter(|time| !time.is_zero());
             Ok(())
         }),
     ),
@@ -484,8 +508,13 @@ fn label(to: &mut Settings, asked: &Asked<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Sets how the image is proved, in place of an earlier option.
+/// Sets how the image is proved. Fails if that is set already: one proof would replace the other.
 fn prove(to: &mut Settings, anchor: Anchor) -> Result<()> {
+    if to.is_proved {
+        let what = "one proof is taken: digest, fs_verity or signed_by";
+        return Err(Error::invalid(what));
+    }
+    to.is_proved = true;
     let mut trust = Trust::by(anchor);
     trust.digests = to.image.trust.take().and_then(|trust| trust.digests);
     to.image.trust = Some(Box::new(trust));

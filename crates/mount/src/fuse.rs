@@ -23,7 +23,7 @@ use fuser::{
 use sinterfs_model::{FileType, Inode, Time};
 
 use crate::device::device_can_be_opened;
-use crate::view::{Attr, View};
+use crate::view::{Attr, NAME_MAX, View};
 
 /// How long the kernel may cache replies: an image never changes. (A century; kernel versions
 /// differ in how they truncate larger times.)
@@ -58,9 +58,16 @@ pub(crate) fn handshake(
     } else {
         SessionACL::All
     };
+    // the server refuses others, whom the kernel must ask about each time
+    let ttl = if view.options().allow_root {
+        Duration::ZERO
+    } else {
+        TTL
+    };
     let fs = FuseAdapter {
         view,
         requests,
+        ttl,
         no_open: false,
         no_open_dir: false,
     };
@@ -81,6 +88,8 @@ struct FuseAdapter {
     view: View,
     /// Counts requests, to find whether the mount is in use.
     requests: Arc<AtomicU64>,
+    /// How long the kernel may use entries and attributes.
+    ttl: Duration,
     no_open: bool,
     no_open_dir: bool,
 }
@@ -196,18 +205,25 @@ fn send_xattr(reply: ReplyXattr, size: u32, value: Result<Vec<u8>, rustix::io::E
 impl Filesystem for FuseAdapter {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         let offered = config.capabilities();
-        let wanted = InitFlags::FUSE_DO_READDIRPLUS
-            | InitFlags::FUSE_READDIRPLUS_AUTO
-            | InitFlags::FUSE_PARALLEL_DIROPS
-            | InitFlags::FUSE_CACHE_SYMLINKS
-            | InitFlags::FUSE_NO_OPEN_SUPPORT
-            | InitFlags::FUSE_NO_OPENDIR_SUPPORT
+        let mut wanted = InitFlags::FUSE_PARALLEL_DIROPS
             | InitFlags::FUSE_ASYNC_DIO
             | InitFlags::FUSE_EXPORT_SUPPORT;
+        if !self.view.options().allow_root {
+            wanted |= InitFlags::FUSE_DO_READDIRPLUS
+                | InitFlags::FUSE_READDIRPLUS_AUTO
+                | InitFlags::FUSE_CACHE_SYMLINKS
+                | InitFlags::FUSE_NO_OPEN_SUPPORT
+                | InitFlags::FUSE_NO_OPENDIR_SUPPORT;
+        }
+        if self.view.options().default_permissions && self.view.has_xattrs() {
+            // an access list denies what the bits of the group, which are its mask then, allow
+            wanted |= InitFlags::FUSE_POSIX_ACL;
+        }
         let missing = |_| io::Error::other("the kernel withdrew a capability that it offered");
         config.add_capabilities(wanted & offered).map_err(missing)?;
-        self.no_open = offered.contains(InitFlags::FUSE_NO_OPEN_SUPPORT);
-        self.no_open_dir = offered.contains(InitFlags::FUSE_NO_OPENDIR_SUPPORT);
+        let used = wanted & offered;
+        self.no_open = used.contains(InitFlags::FUSE_NO_OPEN_SUPPORT);
+        self.no_open_dir = used.contains(InitFlags::FUSE_NO_OPENDIR_SUPPORT);
         // if a number is too large, the setters return the largest allowed one
         let read_ahead = self
             .view
@@ -226,8 +242,8 @@ impl Filesystem for FuseAdapter {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         self.guard(format_args!("lookup {parent} {name:?}"), || {
             match self.view.lookup(parent.0, name.as_bytes()) {
-                Ok(Some(attr)) => reply.entry(&TTL, &file_attr(&attr), GENERATION),
-                Ok(None) => reply.entry(&TTL, &negative_entry(), GENERATION),
+                Ok(Some(attr)) => reply.entry(&self.ttl, &file_attr(&attr), GENERATION),
+                Ok(None) => reply.entry(&self.ttl, &negative_entry(), GENERATION),
                 Err(errno) => reply.error(error(errno)),
             }
         });
@@ -236,7 +252,7 @@ impl Filesystem for FuseAdapter {
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         self.guard(format_args!("getattr {ino}"), || {
             match self.view.attr(ino.0) {
-                Ok(attr) => reply.attr(&TTL, &file_attr(&attr)),
+                Ok(attr) => reply.attr(&self.ttl, &file_attr(&attr)),
                 Err(errno) => reply.error(error(errno)),
             }
         });
@@ -337,7 +353,7 @@ impl Filesystem for FuseAdapter {
             let done = self.view.read_dir(ino.0, offset, true, &mut |out| {
                 let (number, name) = (INodeNo(out.number), OsStr::from_bytes(out.name));
                 let attr = out.attr.as_ref().map_or_else(negative_entry, file_attr);
-                break_if(reply.add(number, out.next, name, &TTL, &attr, GENERATION))
+                break_if(reply.add(number, out.next, name, &self.ttl, &attr, GENERATION))
             });
             match done {
                 Ok(()) => reply.ok(),
@@ -358,7 +374,7 @@ impl Filesystem for FuseAdapter {
                 totals.inodes,
                 0,
                 STATFS_BLOCK,
-                255,
+                NAME_MAX,
                 STATFS_BLOCK,
             );
         });

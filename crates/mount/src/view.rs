@@ -13,6 +13,9 @@ use crate::errno::{Answer, errno};
 use crate::ino_map::InoMap;
 use crate::options::MountOptions;
 
+/// The most bytes of a name that statfs(2) tells; images may have longer ones.
+pub(crate) const NAME_MAX: u32 = 255;
+
 /// Directory offsets of FUSE: 1 is after `.`, 2 is after `..`, then cursors plus 2.
 const AFTER_DOT: u64 = 1;
 const AFTER_DOT_DOT: u64 = 2;
@@ -112,6 +115,9 @@ impl View {
             b".." => Some(self.answer(self.image.parent(dir))?),
             name => self.answer(self.image.lookup(dir, name))?,
         };
+        if found.is_none() && name.len() > NAME_MAX as usize {
+            return Err(Errno::NAMETOOLONG);
+        }
         found.map(|ino| self.attr_of(ino)).transpose()
     }
 

@@ -12,6 +12,7 @@ fn settings() -> Settings {
         unmount_after: None,
         upper: None,
         read_only: None,
+        is_proved: false,
     }
 }
 

@@ -296,7 +296,9 @@ fn settings(args: &Args, target: &MountTarget<'_>) -> Result<Settings> {
         unmount_after: args.idle_unmount.map(Duration::from_secs),
         upper: args.overlay.as_deref().map(mount_options::upper),
         read_only: None,
+        is_proved: false,
     };
+    settings.is_proved = settings.image.trust.is_some();
     for option in args
         .options
         .iter()
@@ -309,6 +311,7 @@ fn settings(args: &Args, target: &MountTarget<'_>) -> Result<Settings> {
         mount_options::apply(option, &mut settings)?;
     }
     if let Some(common) = target.common {
+        settings.is_proved = false;
         join(
             common,
             target.options,
