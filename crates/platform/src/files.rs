@@ -71,6 +71,14 @@ pub fn is_block_device(found: &Metadata) -> bool {
     system::is_block_device(found)
 }
 
+/// Opens a block device to replace what is on it.
+///
+/// # Errors
+/// On Linux `ResourceBusy` if it is mounted or in use by the system; what the system reports.
+pub fn open_device(path: &Path) -> io::Result<File> {
+    system::open_device(path)
+}
+
 /// Returns how many names an open file has: none after it was removed.
 ///
 /// # Errors

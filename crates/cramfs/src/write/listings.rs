@@ -89,7 +89,15 @@ impl Listings<'_> {
         let kind: FileType = node.content.kind();
         let [uid_0, uid_1, ..] = node.meta.uid.to_le_bytes();
         let [gid, ..] = node.meta.gid.to_le_bytes();
-        let mode = kind.bits() | u32::from(node.meta.mode & 0o7777);
+        // cut, the number is that of another user or group, whose rights nobody is to get
+        let mut lost = 0;
+        if node.meta.uid > u16::MAX.into() {
+            lost |= 0o4000;
+        }
+        if node.meta.gid > u8::MAX.into() {
+            lost |= 0o2000;
+        }
+        let mode = kind.bits() | u32::from(node.meta.mode & 0o7777 & !lost);
         InodeFields {
             mode: u16::try_from(mode).unwrap_or(0),
             uid: u16::from_le_bytes([uid_0, uid_1]),

@@ -24,11 +24,11 @@ pub(super) fn losses(tree: &Tree, inventory: &Inventory<'_>) -> Vec<Loss> {
             inventory.entries.len() as u64 - stored.len() as u64,
         ),
         (
-            "user IDs above 65535 (their low 16 bits are stored)",
+            "user IDs above 65535 (their low 16 bits are stored, and no set-user-ID bit)",
             count(&|node| node.meta.uid > u16::MAX.into()),
         ),
         (
-            "group IDs above 255 (their low 8 bits are stored)",
+            "group IDs above 255 (their low 8 bits are stored, and no set-group-ID bit)",
             count(&|node| node.meta.gid > u8::MAX.into()),
         ),
         (

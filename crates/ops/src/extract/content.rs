@@ -200,7 +200,7 @@ fn begin_part(
         PartState::Open(ticket) => work.target.reopen(&dir, name, ticket).map(Some),
         PartState::Unmade => {
             let mode = work.target.part_mode();
-            let Some(new) = work.target.make_file(&dir, name, mode)? else {
+            let Some(new) = work.target.make_file(&dir, name, mode, true)? else {
                 parted.state = PartState::Closed;
                 work.keep(item.spot);
                 return Ok(None);
@@ -228,7 +228,7 @@ fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut Vec<u8>) -> Result<
         work.plan.name(item.spot),
     );
     let mode = work.target.first_mode(&inode);
-    let Some(new) = work.target.make_file(&dir, name, mode)? else {
+    let Some(new) = work.target.make_file(&dir, name, mode, false)? else {
         work.observer.advance(Stage::Extract, Tally::items(1));
         return Ok(false);
     };

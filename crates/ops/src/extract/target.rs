@@ -276,30 +276,34 @@ impl Target {
     }
 
     /// Creates a regular file; `None` if an existing one is kept. A file to replace stays until
-    /// `publish`, so that a failure leaves it unchanged.
+    /// `publish`, so that a failure leaves it unchanged. One that is written in parts gets its name
+    /// by `publish`, too: what is left of it by an extraction that was killed would look complete.
     pub(crate) fn make_file(
         &self,
         dir: &Directory,
         name: &[u8],
         mode: u32,
+        in_parts: bool,
     ) -> Result<Option<NewFile>> {
-        let mut temporary = None;
-        let file = match dir.make_file(name, mode) {
-            Err(error) if exists(&error) => match self.overwrite {
-                Overwrite::Keep => return Ok(None),
-                Overwrite::Refuse => return Err(in_the_way("it exists already")),
-                Overwrite::Replace => {
-                    let number = self.temporary.fetch_add(1, Ordering::Relaxed);
-                    let text = format!(".sinter-{}-{number}", std::process::id());
-                    let file = dir.make_file(text.as_bytes(), mode);
-                    temporary = Some(text.into_bytes());
-                    file
-                }
-            },
-            other => other,
+        let made = if !in_parts {
+            dir.make_file(name, mode)
+        } else if is_free(dir, name)? {
+            return self.make_temporary(dir, mode).map(Some);
+        } else {
+            Err(ErrorKind::AlreadyExists.into())
         };
-        let file = file.map_err(failed("can't make the file"))?;
-        Ok(Some(NewFile { file, temporary }))
+        match made {
+            Ok(file) => {
+                let temporary = None;
+                Ok(Some(NewFile { file, temporary }))
+            }
+            Err(error) if !exists(&error) => Err(failed("can't make the file")(error)),
+            Err(_) => match self.overwrite {
+                Overwrite::Keep => Ok(None),
+                Overwrite::Refuse => Err(in_the_way("it exists already")),
+                Overwrite::Replace => self.make_temporary(dir, mode).map(Some),
+            },
+        }
     }
 
     /// Opens a file again that `make_file` made.
@@ -319,11 +323,15 @@ impl Target {
         let Some(temporary) = &new.temporary else {
             return Ok(());
         };
-        dir.rename(temporary, name)
-            .map_err(|error| match error.kind() {
-                ErrorKind::IsADirectory => in_the_way("a directory is in the way"),
-                _ => Error::io("can't replace the file", error),
-            })
+        if self.overwrite == Overwrite::Replace {
+            return replace(dir, temporary, name);
+        }
+        match dir.link(temporary, dir, name) {
+            Ok(()) => remove(dir, temporary),
+            Err(error) if exists(&error) => Err(in_the_way("it exists already")),
+            // the file system has no links
+            Err(_) => replace(dir, temporary, name),
+        }
     }
 
     /// Removes a partial file; it is no error if it does not exist.
@@ -346,14 +354,14 @@ impl Target {
         text: &[u8],
         leads_to_dir: bool,
     ) -> Result<bool> {
-        self.make(dir, name, "can't make the symlink", || {
+        self.make(dir, name, "can't make the symlink", |name| {
             dir.make_symlink(name, text, leads_to_dir)
         })
     }
 
     /// Makes a device, fifo or socket; `false` if an existing file is kept.
     pub(crate) fn make_special(&self, dir: &Directory, name: &[u8], inode: &Inode) -> Result<bool> {
-        self.make(dir, name, "can't make the special file", || {
+        self.make(dir, name, "can't make the special file", |name| {
             dir.make_special(name, inode.kind, self.file_mode, inode.rdev)
         })
     }
@@ -366,9 +374,33 @@ impl Target {
         dir: &Directory,
         name: &[u8],
     ) -> Result<bool> {
-        self.make(dir, name, "can't make the hard link", || {
+        self.make(dir, name, "can't make the hard link", |name| {
             from.link(old, dir, name)
         })
+    }
+
+    /// Creates a regular file under a name that nothing has.
+    fn make_temporary(&self, dir: &Directory, mode: u32) -> Result<NewFile> {
+        let made = self.under_temporary_name(|name| dir.make_file(name, mode));
+        let (name, file) = made.map_err(failed("can't make the file"))?;
+        let temporary = Some(name);
+        Ok(NewFile { file, temporary })
+    }
+
+    /// Makes an entry under a name that nothing has; returns the name, too.
+    fn under_temporary_name<T>(
+        &self,
+        make: impl Fn(&[u8]) -> io::Result<T>,
+    ) -> io::Result<(Vec<u8>, T)> {
+        loop {
+            let number = self.temporary.fetch_add(1, Ordering::Relaxed);
+            let name = format!(".sinter-{}-{number}", std::process::id()).into_bytes();
+            match make(&name) {
+                // an extraction that was killed has left it
+                Err(error) if exists(&error) => {}
+                made => return made.map(|made| (name, made)),
+            }
+        }
     }
 
     fn make(
@@ -376,19 +408,39 @@ impl Target {
         dir: &Directory,
         name: &[u8],
         what: &'static str,
-        attempt: impl Fn() -> io::Result<()>,
+        attempt: impl Fn(&[u8]) -> io::Result<()>,
     ) -> Result<bool> {
-        match (attempt(), self.overwrite) {
+        match (attempt(name), self.overwrite) {
             (Err(error), _) if !exists(&error) => Err(failed(what)(error)),
             (Err(_), Overwrite::Keep) => return Ok(false),
             (Err(_), Overwrite::Refuse) => Err(in_the_way("it exists already")),
             (Err(_), Overwrite::Replace) => {
-                remove(dir, name)?;
-                attempt().map_err(failed(what))
+                let made = self.under_temporary_name(&attempt);
+                let (temporary, ()) = made.map_err(failed(what))?;
+                replace(dir, &temporary, name)
             }
             (Ok(()), _) => Ok(()),
         }?;
         Ok(true)
+    }
+}
+
+/// Renames a complete entry to its final name, over another one that is no directory.
+fn replace(dir: &Directory, temporary: &[u8], name: &[u8]) -> Result<()> {
+    let renamed = dir.rename(temporary, name);
+    // it is still there after a failure, and where both names are of one file
+    let left = dir.remove(temporary);
+    match renamed {
+        Err(error) if error.kind() == ErrorKind::IsADirectory => {
+            return Err(in_the_way("a directory is in the way"));
+        }
+        other => other.map_err(failed("can't replace the file"))?,
+    }
+    match left {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(Error::io("can't remove a temporary name", error))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -440,6 +492,14 @@ fn remove(dir: &Directory, name: &[u8]) -> Result<()> {
             Err(Error::io("can't remove the file in the way", error))
         }
         _ => Ok(()),
+    }
+}
+
+fn is_free(dir: &Directory, name: &[u8]) -> Result<bool> {
+    match dir.status(name) {
+        Ok(_) => Ok(false),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(failed("stat failed")(error)),
     }
 }
 

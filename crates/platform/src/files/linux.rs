@@ -21,6 +21,12 @@ pub(crate) fn unnamed(dir: &Path, mode: u32) -> io::Result<Option<File>> {
     open(dir, OFlags::WRONLY, mode)
 }
 
+pub(crate) fn open_device(path: &Path) -> io::Result<File> {
+    // of a device: fails if the system uses it
+    let flags = OFlags::WRONLY | OFlags::EXCL | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
 pub(crate) fn unnamed_scratch(dir: &Path) -> io::Result<Option<File>> {
     open(dir, OFlags::RDWR, 0o600)
 }

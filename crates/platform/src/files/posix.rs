@@ -12,6 +12,10 @@ pub(crate) fn unnamed(_dir: &Path, _mode: u32) -> io::Result<Option<File>> {
     Ok(None)
 }
 
+pub(crate) fn open_device(path: &Path) -> io::Result<File> {
+    File::options().write(true).open(path)
+}
+
 pub(crate) fn unnamed_scratch(_dir: &Path) -> io::Result<Option<File>> {
     Ok(None)
 }

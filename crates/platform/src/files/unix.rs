@@ -25,7 +25,9 @@ mod kernel;
 #[path = "posix.rs"]
 mod kernel;
 
-pub(super) use kernel::{name, next_data, next_hole, unnamed, unnamed_scratch, will_be_read};
+pub(super) use kernel::{
+    name, next_data, next_hole, open_device, unnamed, unnamed_scratch, will_be_read,
+};
 
 impl FileAt for File {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {

@@ -124,6 +124,10 @@ pub(super) fn room(file: &File) -> Option<(u64, u64)> {
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "as on other systems")]
+pub(super) fn open_device(path: &Path) -> io::Result<File> {
+    File::options().write(true).open(path)
+}
+
 pub(super) fn unnamed(_dir: &Path, _mode: u32) -> io::Result<Option<File>> {
     Ok(None)
 }

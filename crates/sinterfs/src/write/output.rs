@@ -106,11 +106,22 @@ impl Output {
         Ok(output)
     }
 
-    /// Opens a target path. `Invalid` if it exists and is not to be replaced.
+    /// Opens a target path. `Invalid` if it exists and is not to be replaced; what is written to a
+    /// pipe or another device that is no disk replaces nothing.
     pub fn create(path: &Path, replace: bool) -> Result<Self> {
         match std::fs::metadata(path) {
             Ok(found) if found.is_dir() => {
                 Err(Error::invalid("the output is a directory; name a file").path(path))
+            }
+            Ok(found) if files::is_block_device(&found) => {
+                if !replace {
+                    let option = Setting::Replace;
+                    let what = format!("a block device; {option} replaces what is on it");
+                    return Err(Error::invalid(what).about([option]).path(path));
+                }
+                let open = files::open_device(path);
+                let file = open.map_err(|e| Error::io("cannot open the output", e).path(path))?;
+                Ok(Self::with(OutputTarget::Stream, file))
             }
             Ok(found) if !found.is_file() => {
                 let open = File::options().write(true).open(path);
