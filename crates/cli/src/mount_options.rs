@@ -5,6 +5,7 @@
 //! has no effect on a read-only mount of ours by its meaning (each with a reason), or is refused
 //! with a hint; none is ignored silently.
 
+mod asked;
 mod objects;
 mod split;
 
@@ -16,8 +17,8 @@ use sinterfs::verify::{Anchor, Root, Trust};
 use sinterfs::{Error, OpenOptions, Result};
 
 use crate::args::fetch::FetchWishes;
-use crate::size;
 
+use asked::Asked;
 pub use objects::{names_objects, verifies};
 pub use split::{split, split_bytes};
 
@@ -62,47 +63,6 @@ enum Effect {
 }
 
 use Effect::{Nothing, Refused, Set};
-
-/// An option as it was given.
-struct Asked<'a> {
-    text: &'a str,
-    value: &'a str,
-}
-
-impl Asked<'_> {
-    fn wrong(&self, why: &str) -> Error {
-        Error::invalid(format!("mount option `{}`: {why}", self.text))
-    }
-
-    fn id(&self) -> Result<u32> {
-        self.value.parse().map_err(|_| self.wrong("not a number"))
-    }
-
-    fn size(&self) -> Result<u64> {
-        size::parse(self.value).map_err(|why| self.wrong(&why))
-    }
-
-    fn seconds(&self) -> Result<Duration> {
-        let (number, unit) = match self.value.strip_suffix(['s', 'm', 'h']) {
-            Some(number) => (number, self.value.as_bytes().last()),
-            None => (self.value, None),
-        };
-        let unit = match unit {
-            Some(b'm') => 60,
-            Some(b'h') => 3600,
-            _ => 1,
-        };
-        let number: u64 = number.parse().map_err(|_| self.wrong("not a time"))?;
-        Ok(Duration::from_secs(number.saturating_mul(unit)))
-    }
-
-    fn path(&self) -> Result<PathBuf> {
-        if self.value.is_empty() {
-            return Err(self.wrong("the path is missing"));
-        }
-        Ok(self.value.into())
-    }
-}
 
 /// All options; those that set something are described in docs/fstab.md.
 const OPTIONS: &[(&[&str], Effect)] = &[

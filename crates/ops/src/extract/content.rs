@@ -13,7 +13,7 @@ use sinterfs_platform::{Directory, files};
 use super::job::Extraction;
 use super::lock::lock;
 use super::metadata;
-use super::target::{NewFile, Ticket};
+use super::new_file::{NewFile, Ticket};
 use crate::jobs::{Job, Jobs};
 use crate::plan::Item;
 use crate::runs::{Run, runs_up_to};

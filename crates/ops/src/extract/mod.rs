@@ -9,6 +9,7 @@ mod foreign;
 mod job;
 mod lock;
 mod metadata;
+mod new_file;
 mod options;
 mod report;
 mod salvage;

@@ -10,7 +10,7 @@ use sinterfs_model::{Error, Inode, Kind, Result};
 
 use super::job::{Extraction, LostBytes};
 use super::lock::lock;
-use super::target::NewFile;
+use super::new_file::NewFile;
 use crate::plan::Item;
 
 /// The smallest range that is read alone, in bytes: what a mount gives or refuses at once.

@@ -6,18 +6,16 @@
 //! `extract` names files.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use sinterfs_model::{Error, FileType, Inode, Kind, Result, Setting};
-use sinterfs_platform::{
-    Directory, FileAt, Identity, KEEPS, OpenFor, SYMLINKS_HAVE_KINDS, process,
-};
+use sinterfs_platform::{Directory, KEEPS, OpenFor, SYMLINKS_HAVE_KINDS, process};
 
 use super::lock::lock;
+use super::new_file::{NewFile, Ticket};
 use super::options::{ExtractOptions, Overwrite};
 use crate::plan::{Plan, Spot};
 
@@ -60,22 +58,6 @@ pub(crate) struct Target {
 struct OpenDirs {
     fds: HashMap<u32, Arc<Directory>>,
     age: VecDeque<u32>,
-}
-
-/// A file being written, possibly under a temporary name until it is complete.
-#[derive(Debug)]
-pub(crate) struct NewFile {
-    /// The file.
-    pub(crate) file: File,
-    /// The temporary name until `publish`, if it has one.
-    temporary: Option<Vec<u8>>,
-}
-
-/// Identifies a new file after it was closed, to reopen it.
-#[derive(Debug, Clone)]
-pub(crate) struct Ticket {
-    identity: Identity,
-    temporary: Option<Vec<u8>>,
 }
 
 fn failed(what: &'static str) -> impl FnOnce(io::Error) -> Error {
@@ -454,24 +436,6 @@ impl OpenDirs {
                 self.fds.remove(&oldest);
             }
         }
-    }
-}
-
-impl NewFile {
-    /// Writes bytes at an offset.
-    pub(crate) fn put(&self, data: &[u8], at: u64) -> Result<()> {
-        self.file
-            .write_all_at(data, at)
-            .map_err(|error| Error::io("write failed", error))
-    }
-
-    /// Returns what identifies this file when it is reopened.
-    pub(crate) fn ticket(&self) -> Result<Ticket> {
-        let status = Directory::status_of(&self.file).map_err(failed("stat failed"))?;
-        Ok(Ticket {
-            identity: status.identity,
-            temporary: self.temporary.clone(),
-        })
     }
 }
 
