@@ -24,7 +24,7 @@ pub struct TargetArgs {
     #[arg(short, long, value_name = "IMAGE")]
     output: PathBuf,
 
-    /// Replace the image if it exists, and keep its permissions.
+    /// Replace the image if it exists, and keep its permissions; replace what is on a block device.
     #[arg(long)]
     force: bool,
 }
