@@ -24,7 +24,8 @@ pub struct TargetArgs {
     #[arg(short, long, value_name = "IMAGE")]
     output: PathBuf,
 
-    /// Replace the image if it exists, and keep its permissions; replace what is on a block device.
+    /// Replace the image if it exists, and keep its permissions. What is on a block device is
+    /// replaced, too.
     #[arg(long)]
     force: bool,
 }
