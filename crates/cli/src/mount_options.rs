@@ -54,6 +54,8 @@ pub fn upper(name: &Path) -> Upper {
 /// What an option does.
 #[derive(Clone, Copy)]
 enum Effect {
+    /// Sets something that has no value.
+    Flag(fn(&mut Settings)),
     /// Sets something; the value may be empty.
     Set(fn(&mut Settings, &Asked<'_>) -> Result<()>),
     /// Nothing, for the reason of the comment at its row.
@@ -62,33 +64,15 @@ enum Effect {
     Refused(&'static str),
 }
 
-use Effect::{Nothing, Refused, Set};
+use Effect::{Flag, Nothing, Refused, Set};
 
 /// All options; those that set something are described in docs/fstab.md.
 const OPTIONS: &[(&[&str], Effect)] = &[
     // what a mount of ours is anyway
     (&["defaults"], Nothing),
-    (
-        &["nodev"],
-        Set(|to, _| {
-            to.mount.dev = false;
-            Ok(())
-        }),
-    ),
-    (
-        &["nosuid"],
-        Set(|to, _| {
-            to.mount.suid = false;
-            Ok(())
-        }),
-    ),
-    (
-        &["exec"],
-        Set(|to, _| {
-            to.mount.exec = true;
-            Ok(())
-        }),
-    ),
+    (&["nodev"], Flag(|to| to.mount.dev = false)),
+    (&["nosuid"], Flag(|to| to.mount.suid = false)),
+    (&["exec"], Flag(|to| to.mount.exec = true)),
     // what they require is compared with the writable layer when all options are known
     (&["ro"], Set(|to, _| read_only(to, true))),
     (&["rw"], Set(|to, _| read_only(to, false))),
@@ -138,27 +122,9 @@ const OPTIONS: &[(&[&str], Effect)] = &[
         &["bind", "rbind", "move"],
         Refused("mount(8) does that with the directory of a mount"),
     ),
-    (
-        &["dev"],
-        Set(|to, _| {
-            to.mount.dev = true;
-            Ok(())
-        }),
-    ),
-    (
-        &["suid"],
-        Set(|to, _| {
-            to.mount.suid = true;
-            Ok(())
-        }),
-    ),
-    (
-        &["noexec"],
-        Set(|to, _| {
-            to.mount.exec = false;
-            Ok(())
-        }),
-    ),
+    (&["dev"], Flag(|to| to.mount.dev = true)),
+    (&["suid"], Flag(|to| to.mount.suid = true)),
+    (&["noexec"], Flag(|to| to.mount.exec = false)),
     (
         &["uid"],
         Set(|to, asked| {
@@ -174,20 +140,8 @@ const OPTIONS: &[(&[&str], Effect)] = &[
         }),
     ),
     (&["umask"], Set(umask)),
-    (
-        &["readonly"],
-        Set(|to, _| {
-            to.mount.umask |= 0o222;
-            Ok(())
-        }),
-    ),
-    (
-        &["allow_other"],
-        Set(|to, _| {
-            to.mount.allow_other = true;
-            Ok(())
-        }),
-    ),
+    (&["readonly"], Flag(|to| to.mount.umask |= 0o222)),
+    (&["allow_other"], Flag(|to| to.mount.allow_other = true)),
     (
         &["allow_root"],
         Set(|to, _| {
@@ -196,20 +150,11 @@ const OPTIONS: &[(&[&str], Effect)] = &[
             Ok(())
         }),
     ),
-    (
-        &["auto_unmount"],
-        Set(|to, _| {
-            to.mount.auto_unmount = true;
-            Ok(())
-        }),
-    ),
+    (&["auto_unmount"], Flag(|to| to.mount.auto_unmount = true)),
     (&["max_read"], Set(max_read)),
     (
         &["default_permissions"],
-        Set(|to, _| {
-            to.mount.default_permissions = true;
-            Ok(())
-        }),
+        Flag(|to| to.mount.default_permissions = true),
     ),
     (
         &["subtype"],
@@ -316,13 +261,7 @@ const OPTIONS: &[(&[&str], Effect)] = &[
             Ok(())
         }),
     ),
-    (
-        &["salvage"],
-        Set(|to, _| {
-            to.image.salvage = true;
-            Ok(())
-        }),
-    ),
+    (&["salvage"], Flag(|to| to.image.salvage = true)),
     (
         &["record", "analysis_file"],
         Set(|to, asked| {
@@ -398,6 +337,10 @@ pub fn apply(option: &str, settings: &mut Settings) -> Result<()> {
         value,
     };
     match find(name) {
+        Some(Flag(set)) => {
+            set(settings);
+            Ok(())
+        }
         Some(Set(set)) => set(settings, &asked),
         Some(Nothing) => Ok(()),
         Some(Refused(hint)) => Err(Error::unsupported(format!(
