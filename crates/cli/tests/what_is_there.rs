@@ -20,6 +20,11 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_sinter");
 /// A function of the shell for what must fail, which `set -e` does not look at behind `!`.
 const REFUSED: &str = "refused() { if \"$@\"; then echo \"no failure: $*\" >&2; exit 1; fi; }";
 
+/// Runs a script in a directory; fails if one of its commands does.
+fn script(work: &tempfile::TempDir, text: &str) {
+    shell(work.path(), &format!("{REFUSED}\n{text}"));
+}
+
 /// Makes a directory that all users may enter, with a tree `t` and an image `i` of it.
 fn place() -> tempfile::TempDir {
     let work = scratch();
@@ -37,11 +42,10 @@ fn a_block_device_is_replaced_when_asked_and_not_in_use() {
         return;
     }
     let work = place();
-    shell(
-        work.path(),
+    script(
+        &work,
         &format!(
-            "{REFUSED}
-             truncate -s 16M disk
+            "truncate -s 16M disk
              device=$(losetup --find --show disk)
              trap 'umount m 2>/dev/null || :; losetup --detach $device' EXIT
              PATH=$PATH:/usr/sbin mkfs.ext4 -q $device
@@ -68,11 +72,10 @@ fn a_file_stays_if_nothing_can_take_its_place() {
         return;
     }
     let work = place();
-    shell(
-        work.path(),
+    script(
+        &work,
         &format!(
-            "{REFUSED}
-             mkdir special target
+            "mkdir special target
              mknod special/x c 1 3
              {PROGRAM} build -q special -o special.dwarfs
              echo precious >target/x
@@ -91,8 +94,8 @@ fn a_file_stays_if_nothing_can_take_its_place() {
 #[test]
 fn hard_links_and_symlinks_take_the_place_of_files() {
     let work = place();
-    shell(
-        work.path(),
+    script(
+        &work,
         &format!(
             "ln t/file t/link
              ln -s file t/symlink
@@ -168,11 +171,10 @@ fn others_read_nothing_of_a_mount_for_its_owner_and_root() {
         return;
     }
     let work = place();
-    shell(
-        work.path(),
+    script(
+        &work,
         &format!(
-            "{REFUSED}
-             mkdir m
+            "mkdir m
              {PROGRAM} mount --fuse i m -o allow_root
              trap '{PROGRAM} umount m' EXIT
              ls -l m
@@ -197,11 +199,10 @@ fn access_lists_deny_what_the_group_bits_allow() {
         return skip("no setfacl");
     }
     let work = place();
-    shell(
-        work.path(),
+    script(
+        &work,
         &format!(
-            "{REFUSED}
-             mkdir m
+            "mkdir m
              chgrp 5000 t/file
              chmod 660 t/file
              setfacl -m u:4001:rw,g::---,m::rw t/file
