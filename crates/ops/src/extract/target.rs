@@ -399,7 +399,9 @@ impl Target {
             (Err(_), Overwrite::Replace) => {
                 let made = self.under_temporary_name(&attempt);
                 let (temporary, ()) = made.map_err(failed(what))?;
-                replace(dir, &temporary, name)
+                replace(dir, &temporary, name)?;
+                // where both names are of one file, nothing was renamed
+                remove(dir, &temporary)
             }
             (Ok(()), _) => Ok(()),
         }?;
@@ -410,20 +412,14 @@ impl Target {
 /// Renames a complete entry to its final name, over another one that is no directory.
 fn replace(dir: &Directory, temporary: &[u8], name: &[u8]) -> Result<()> {
     let renamed = dir.rename(temporary, name);
-    // it is still there after a failure, and where both names are of one file
-    let left = dir.remove(temporary);
-    match renamed {
-        Err(error) if error.kind() == ErrorKind::IsADirectory => {
-            return Err(in_the_way("a directory is in the way"));
+    renamed.map_err(|error| {
+        // the error that counts is the one of the name
+        let _ = dir.remove(temporary);
+        match error.kind() {
+            ErrorKind::IsADirectory => in_the_way("a directory is in the way"),
+            _ => Error::io("can't replace the file", error),
         }
-        other => other.map_err(failed("can't replace the file"))?,
-    }
-    match left {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(Error::io("can't remove a temporary name", error))
-        }
-        _ => Ok(()),
-    }
+    })
 }
 
 impl OpenDirs {
