@@ -104,12 +104,14 @@ pub unsafe fn path<'a>(text: *const c_char) -> Outcome<&'a Path> {
     Ok(Path::new(OsStr::from_bytes(bytes)))
 }
 
-/// Returns the buffer of a caller, filled with zeros, since a slice has initialized bytes and
-/// memory that a program just allocated has none; with a size of 0 the pointer may be null.
+/// Returns the first `used` bytes, at most all, of the buffer of a caller. They are filled with
+/// zeros, since a slice has initialized bytes and memory that a program just allocated has none;
+/// with a size of 0 the pointer may be null.
 ///
 /// # Safety
 /// `to` is valid for writing `size` bytes during `'a`, and nothing else uses them meanwhile.
-pub unsafe fn buffer<'a>(to: *mut u8, size: usize) -> Outcome<&'a mut [u8]> {
+pub unsafe fn buffer<'a>(to: *mut u8, size: usize, used: usize) -> Outcome<&'a mut [u8]> {
+    let used = used.min(size);
     match (to.is_null(), size) {
         (_, 0) => Ok(&mut []),
         (true, _) => Err(null("buffer")),
@@ -119,8 +121,8 @@ pub unsafe fn buffer<'a>(to: *mut u8, size: usize) -> Outcome<&'a mut [u8]> {
         )),
         // SAFETY: as the caller promises; it holds at most `isize::MAX` bytes
         _ => Ok(unsafe {
-            std::ptr::write_bytes(to, 0, size);
-            std::slice::from_raw_parts_mut(to, size)
+            std::ptr::write_bytes(to, 0, used);
+            std::slice::from_raw_parts_mut(to, used)
         }),
     }
 }

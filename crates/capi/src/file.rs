@@ -85,12 +85,10 @@ pub unsafe extern "C" fn sinterfs_read_at(
     guarded(-1, || {
         // SAFETY: as the caller promises
         let file = unsafe { shared(file, "file") }?;
-        let left = usize::try_from(file.0.len().saturating_sub(offset)).unwrap_or(usize::MAX);
         // what is behind the end of the file stays as it is
-        let is_valid = !buffer.is_null() && isize::try_from(size).is_ok();
-        let used = if is_valid { size.min(left) } else { size };
+        let left = usize::try_from(file.0.len().saturating_sub(offset)).unwrap_or(usize::MAX);
         // SAFETY: as the caller promises
-        let buffer = unsafe { buffer_of(buffer.cast(), used) }?;
+        let buffer = unsafe { buffer_of(buffer.cast(), size, left) }?;
         let count = file.0.read_at(offset, buffer)?;
         i64::try_from(count).map_err(|_| Failure::new(Errno::OVERFLOW, "a length"))
     })
