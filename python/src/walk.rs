@@ -21,9 +21,14 @@ type Row = (OsString, StatTuple);
 #[pyclass(frozen, module = "sinterfs._sinterfs")]
 pub struct RawWalk {
     process: u32,
-    walk: Mutex<Option<Walk>>,
-    /// What ends the walk after the rows before it.
-    failure: Mutex<Option<Error>>,
+    state: Mutex<WalkState>,
+}
+
+/// How far a walk is.
+struct WalkState {
+    walk: Option<Walk>,
+    /// What is told after the rows before it.
+    failure: Option<Error>,
 }
 
 impl RawWalk {
@@ -31,8 +36,10 @@ impl RawWalk {
     pub fn new(walk: Walk) -> Self {
         Self {
             process: std::process::id(),
-            walk: Mutex::new(Some(walk)),
-            failure: Mutex::new(None),
+            state: Mutex::new(WalkState {
+                walk: Some(walk),
+                failure: None,
+            }),
         }
     }
 }
@@ -40,8 +47,9 @@ impl RawWalk {
 impl Drop for RawWalk {
     fn drop(&mut self) {
         if self.process != std::process::id() {
-            let walk = self.walk.get_mut();
-            std::mem::forget(walk.unwrap_or_else(PoisonError::into_inner).take());
+            let state = self.state.get_mut();
+            let state = state.unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget(state.walk.take());
         }
     }
 }
@@ -66,8 +74,8 @@ impl RawWalk {
 impl RawWalk {
     /// Returns the next rows; what fails is returned after the rows before it.
     fn batch(&self) -> sinterfs::Result<Vec<Row>> {
-        let mut walk = self.walk.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let WalkState { walk, failure } = &mut *state;
         if let Some(failure) = failure.take() {
             return Err(failure);
         }

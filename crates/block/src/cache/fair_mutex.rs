@@ -7,6 +7,7 @@
 
 use crate::locks::{Mutex, MutexGuard};
 
+/// A value, and the turn to have it next.
 pub(super) struct FairMutex<T> {
     next: Mutex<()>,
     value: Mutex<T>,
@@ -20,6 +21,7 @@ impl<T> FairMutex<T> {
         }
     }
 
+    /// Waits for the value, behind the thread that waits already.
     pub(super) fn lock(&self) -> MutexGuard<'_, T> {
         let _next = self.next.lock();
         self.value.lock()

@@ -53,8 +53,8 @@ pub trait ReadAt: Send + Sync {
         self.will_need(ranges);
     }
 
-    /// Returns whether threads in the background may read these bytes: whether that asks no server,
-    /// and nobody else who is only asked in the foreground.
+    /// Returns whether threads in the background may read these bytes: not where a server has to be
+    /// asked for them, or a file object of an interpreter.
     fn is_here(&self, range: &Range<u64>) -> bool {
         let _ = range;
         true
