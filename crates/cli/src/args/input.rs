@@ -132,7 +132,7 @@ impl ImageArgs {
 
     /// Does the same with options that were changed.
     pub fn open_tree_with(&self, options: &OpenOptions) -> Result<Image> {
-        self.require_file()?;
+        self.refuse_directory()?;
         let opened = sinterfs::open_tree(&self.image, options)?;
         print_warnings(&opened, &self.image);
         Ok(opened)
@@ -140,14 +140,14 @@ impl ImageArgs {
 
     /// Opens the image with options that were changed, and prints its warnings.
     pub fn open_with(&self, options: &OpenOptions) -> Result<Image> {
-        self.require_file()?;
+        self.refuse_directory()?;
         let opened = sinterfs::open_with(&self.image, options)?;
         print_warnings(&opened, &self.image);
         Ok(opened)
     }
 
     /// Fails if the image is a directory, with what would make an image of it.
-    fn require_file(&self) -> Result<()> {
+    fn refuse_directory(&self) -> Result<()> {
         if !self.image.is_dir() {
             return Ok(());
         }
@@ -174,7 +174,7 @@ impl ImageArgs {
 }
 
 /// Fails if what has to be a file of this machine is a URL.
-pub fn require_file(path: &Path) -> Result<()> {
+pub fn require_local(path: &Path) -> Result<()> {
     if !sinterfs::is_url(path) {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use sinterfs::build::{DeviceCodec, DeviceOptions, compress_device};
 use sinterfs::{Error, Result};
 
 use super::digest::is_same;
-use crate::args::input::require_file;
+use crate::args::input::require_local;
 use crate::args::run::JobsArgs;
 use crate::progress::{Display, Show};
 use crate::size;
@@ -93,7 +93,7 @@ fn codec(version: Option<u8>, codec: Codec) -> Result<DeviceCodec> {
 
 /// Compresses the file.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    require_file(&args.device)?;
+    require_local(&args.device)?;
     if is_same(&args.output, &args.device) {
         let error = Error::invalid("the image would replace the file that it is made of");
         return Err(error.path(&args.output));

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use sinterfs::{Error, Result};
 
 use super::digest::is_same;
-use crate::args::input::require_file;
+use crate::args::input::require_local;
 use crate::args::parity::{percentage, tell_written};
 use crate::args::run::{JobsArgs, VerbosityArgs};
 use crate::messages;
@@ -70,7 +70,7 @@ pub(super) fn tell_former(image: &Path) {
 
 /// Writes parity.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    require_file(&args.image)?;
+    require_local(&args.image)?;
     let default = || sinterfs::verify::parity_path(&args.image);
     let output = args.output.clone().unwrap_or_else(default);
     if is_same(&output, &args.image) {

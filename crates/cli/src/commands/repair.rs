@@ -8,7 +8,7 @@ use sinterfs::verify::{MendRequest, ParityReport, RepairReport, RepairRequest};
 use sinterfs::{Error, Kind, Result};
 
 use super::digest::is_same;
-use crate::args::input::require_file;
+use crate::args::input::require_local;
 use crate::args::run::{JobsArgs, VerbosityArgs};
 use crate::messages;
 use crate::progress::Display;
@@ -67,7 +67,7 @@ pub struct Args {
 
 /// Restores an image.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    require_file(&args.image)?;
+    require_local(&args.image)?;
     let default = || sinterfs::verify::parity_path(&args.image);
     let parity = args.parity.clone().unwrap_or_else(default);
     let output = args.output.clone();

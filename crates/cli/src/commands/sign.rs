@@ -8,7 +8,7 @@ use sinterfs::build::write_new;
 use sinterfs::{Error, Result};
 
 use super::parity;
-use crate::args::input::require_file;
+use crate::args::input::require_local;
 use crate::args::run::JobsArgs;
 use crate::progress::{Display, Show};
 use crate::text;
@@ -70,7 +70,7 @@ pub struct Args {
 
 /// Signs.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    require_file(&args.image)?;
+    require_local(&args.image)?;
     let display = Display::start(Show::Progress);
     let root = sinterfs::verify::digest(&args.image, args.jobs.threads(), display.observer())?;
     drop(display);
