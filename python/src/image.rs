@@ -1,4 +1,4 @@
-//! SharedImage images: paths looked up, listed and opened.
+//! Open images: paths are looked up, listed and opened.
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -84,7 +84,7 @@ impl CloopDevice {
             return Err(Error::corrupt(format!("a block of {len} stored bytes")));
         }
         let codec = BlockCodec::of_number(codec).ok_or_else(|| {
-            Error::unsupported(format!("a block with the codec {codec}, which is none"))
+            Error::unsupported(format!("a block with the unknown codec {codec}"))
         })?;
         let bytes = self.window.read(at, len)?;
         let found = match codec.unit() {

@@ -42,7 +42,7 @@ impl FromStr for ReadCost {
             "mount" => Ok(Self::Mount),
             "remote" => Ok(Self::Remote),
             _ => {
-                let what = format!("read cost {text:?} is none of free, mount, remote");
+                let what = format!("unknown read cost {text:?} (supported: free, mount, remote)");
                 Err(Error::invalid(what))
             }
         }

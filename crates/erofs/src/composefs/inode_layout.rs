@@ -49,7 +49,7 @@ pub(super) struct InodeLocation {
     pub(super) block: u64,
 }
 
-/// Returns places one after the other.
+/// Assigns places to inodes, one after the other.
 #[derive(Debug)]
 pub(super) struct InodeLayout {
     /// Where the last inode ends.

@@ -22,7 +22,7 @@ use sinterfs_model::{
 use super::{ESCAPED, METACOPY, TRUSTED, USER};
 use crate::read::Erofs;
 
-/// Returns the objects that a composefs image refers to.
+/// A store of the objects that a composefs image refers to.
 pub trait Objects: Send + Sync {
     /// Opens an object by its path in the store: `ab/cdef...`.
     fn open(&self, path: &[u8]) -> Result<Arc<dyn ReadAt>>;

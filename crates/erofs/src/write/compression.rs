@@ -240,8 +240,8 @@ impl FromStr for Compression {
             },
             name => {
                 return Err(Error::invalid(format!(
-                    "compression `{text}`: EROFS has no `{name}` (there are none, lz4, lz4hc, \
-                     lzma, deflate and zstd)"
+                    "compression `{text}`: EROFS has no `{name}` (supported: none, lz4, lz4hc, \
+                     lzma, deflate, zstd)"
                 )));
             }
         };

@@ -8,7 +8,7 @@ const READS: u32 = 32;
 /// The most bytes of one read.
 const MOST: usize = 64 << 10;
 
-/// Returns bytes of a file by their offset.
+/// Reads bytes of a file by their offset, within a limit.
 pub(crate) struct Probe<'a> {
     head: &'a [u8],
     size: u64,

@@ -26,7 +26,7 @@ use crate::segment::tail_dedup::{self, TailIndex, TailMatch};
 /// The most units in memory: the open fragment of each category, and the unit being filled.
 pub(crate) const OPEN_UNITS: usize = Machine::ALL.len() + 3 + 1;
 
-/// How content is options.
+/// How content is cut.
 #[derive(Debug, Clone)]
 pub(crate) struct PerFileOptions {
     /// Bytes of a unit.
@@ -59,11 +59,11 @@ pub(crate) struct PerFile<E> {
     content: OpenContent,
 }
 
-/// The content that is being options.
+/// The content that is being cut.
 #[derive(Default)]
 struct OpenContent {
     first_extent: usize,
-    /// What it wants of its layout; the alignment is taken by its first segment.
+    /// The layout that the file asks for; its first segment takes the alignment.
     layout: FileLayout,
     size: u64,
     /// Whether a whole unit precedes the bytes of `partial`.
@@ -78,7 +78,7 @@ struct OpenContent {
     category: Option<Category>,
 }
 
-/// TailIndex of contents of one category.
+/// Tails of contents of one category.
 struct Fragment {
     category: Category,
     /// Its number in the tail index.
@@ -168,7 +168,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         Ok(())
     }
 
-    /// TailIndex the current content and starts the next.
+    /// Ends the current content and starts the next.
     pub fn end(&mut self) -> Result<()> {
         let mut rest = std::mem::take(&mut self.content.partial);
         let mut anchors = std::mem::take(&mut self.content.anchors);

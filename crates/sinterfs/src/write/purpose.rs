@@ -40,7 +40,7 @@ impl FromStr for Purpose {
             "archive" => Ok(Self::Archive),
             "remote" => Ok(Self::Remote),
             _ => {
-                let what = format!("purpose {text:?} is none of mount, archive, remote");
+                let what = format!("unknown purpose {text:?} (supported: mount, archive, remote)");
                 Err(Error::invalid(what))
             }
         }

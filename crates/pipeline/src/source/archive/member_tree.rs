@@ -391,7 +391,7 @@ impl MemberTree {
     }
 }
 
-/// MemberTree on their way into a `TreeBuilder`.
+/// State of the walk that adds members to a `TreeBuilder`.
 struct TreeWalk {
     /// The node of each file, if it has one yet.
     nodes: Vec<Option<NodeId>>,

@@ -136,7 +136,7 @@ impl Predictor {
     }
 }
 
-/// Returns each sample with the `N` before it.
+/// Windows of samples: each sample with the `N` before it.
 trait Places {
     fn array_windows_or_all<const N: usize>(&self) -> impl Iterator<Item = (&[i32; N], i32)>;
 }
