@@ -137,6 +137,47 @@ fn bsdtar_unpacks_what_it_knows() {
 }
 
 #[test]
+fn bsdtar_reads_long_names_attributes_and_pipes() {
+    if !has("bsdtar", "libarchive-tools") {
+        return;
+    }
+    let work = scratch();
+    let (tree, image) = (work.path().join("tree"), work.path().join("image.iso"));
+    let long = "n".repeat(130);
+    for dir in ["", "d", "d/e"] {
+        fs::create_dir(tree.join(dir)).unwrap();
+        fs::write(tree.join(dir).join(&long), format!("long in {dir}")).unwrap();
+        fs::write(tree.join(dir).join("plain"), format!("plain in {dir}")).unwrap();
+    }
+    fs::write(work.path().join("boot"), [7; 4096]).unwrap();
+    let boot = format!("boot={}", work.path().join("boot").display());
+    let partitions = format!("{boot},partitions");
+    let flags: [&[&str]; 6] = [
+        &[],
+        &["-E", "no-joliet"],
+        &["-E", "level=4"],
+        &["-E", &partitions],
+        &["-l9"],
+        &["--xattrs-add", "user.large=1", "--no-duplicates"],
+    ];
+    for flags in flags {
+        build(&tree, &image, flags);
+        for (path, content) in [
+            ("plain".to_owned(), "plain in "),
+            (format!("d/{long}"), "long in d"),
+            (format!("d/e/{long}"), "long in d/e"),
+            ("d/e/plain".to_owned(), "plain in d/e"),
+        ] {
+            let image = image.to_str().unwrap();
+            assert_eq!(output("bsdtar", &["-xOf", image, &path]), content, "{flags:?}");
+            let script = "cat \"$1\" | bsdtar -xOf - \"$2\"";
+            let piped = output("sh", &["-c", script, "sh", image, &path]);
+            assert_eq!(piped, content, "{flags:?} {path} from a pipe");
+        }
+    }
+}
+
+#[test]
 fn the_image_does_not_depend_on_threads() {
     let work = scratch();
     let path = |name: &str| work.path().join(name);
