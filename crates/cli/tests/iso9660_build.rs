@@ -169,7 +169,11 @@ fn bsdtar_reads_long_names_attributes_and_pipes() {
             ("d/e/plain".to_owned(), "plain in d/e"),
         ] {
             let image = image.to_str().unwrap();
-            assert_eq!(output("bsdtar", &["-xOf", image, &path]), content, "{flags:?}");
+            assert_eq!(
+                output("bsdtar", &["-xOf", image, &path]),
+                content,
+                "{flags:?}"
+            );
             let script = "cat \"$1\" | bsdtar -xOf - \"$2\"";
             let piped = output("sh", &["-c", script, "sh", image, &path]);
             assert_eq!(piped, content, "{flags:?} {path} from a pipe");

@@ -44,7 +44,7 @@ pub(super) fn losses(tree: &Tree, keeps_xattrs: bool, renamed: Option<Loss>) -> 
 }
 
 /// Names the entries that are left out, wholly or in part.
-fn left_out(tree: &Tree, keeps_xattrs: bool) -> [Loss; 3] {
+fn left_out(tree: &Tree, keeps_xattrs: bool) -> [Loss; 4] {
     let mut names = Loss::entries("names above 255 bytes (left out, with what is below)");
     let mut targets = Loss::entries("symlinks with targets above 64 KiB (left out)");
     for link in tree.links() {
@@ -56,11 +56,17 @@ fn left_out(tree: &Tree, keeps_xattrs: bool) -> [Loss; 3] {
     }
     let mut large =
         Loss::entries("inodes with more than 48 KiB of extended attributes (none is stored)");
+    let mut attributes =
+        Loss::entries("extended attributes whose names are empty or have more than 255 bytes");
     for (node, id) in tree.nodes().iter().zip(0..) {
+        let pairs = tree.xattrs().pairs(node.xattrs);
+        for (name, _) in pairs.filter(|(name, _)| keeps_xattrs && !rock_ridge::is_attribute(name)) {
+            attributes.add(|| tree.attribute_path(NodeId(id), name));
+        }
         let has_some = keeps_xattrs && !node.xattrs.is_none();
         if has_some && rock_ridge::xattrs(tree, node).is_none() {
             large.add(|| tree.path(NodeId(id)));
         }
     }
-    [names, targets, large]
+    [names, targets, large, attributes]
 }

@@ -275,7 +275,10 @@ mod tests {
             assert_eq!(found(platform).unwrap_err().cause, Cause::Missing);
         }
         let words = found(Some("windows/x")).unwrap_err().what;
-        assert!(words.ends_with("there are: linux/x/v8, linux/y/v8"), "{words}");
+        assert!(
+            words.ends_with("there are: linux/x/v8, linux/y/v8"),
+            "{words}"
+        );
         let statement = json!({
             "digest": DIGEST,
             "platform": {"os": "unknown", "architecture": "unknown"},

@@ -14,7 +14,12 @@ use crate::write::pack::Work;
 use crate::write::report::PipelineReport;
 
 /// Writes a format; the attributes `streams` are named streams.
-fn write(format: &str, solid: bool, prepared: &Prepared, streams: &[&str]) -> (Vec<u8>, PipelineReport) {
+fn write(
+    format: &str,
+    solid: bool,
+    prepared: &Prepared,
+    streams: &[&str],
+) -> (Vec<u8>, PipelineReport) {
     let mut request = request("unused".as_ref(), format);
     request.compression = solid.then(|| "lzx:level=1:solid".to_owned());
     let new = registry::for_output(Some(format), None).unwrap();
@@ -49,7 +54,12 @@ fn they_stay_what_they_are_in_wim_and_are_counted_elsewhere() {
     let prepared = prepare(&asked, &Quiet).unwrap();
     for solid in [false, true] {
         let (first, _) = write("wim", solid, &prepared, &["user.stream"]);
-        let (again, report) = write("wim", solid, &of_image(&first, &Fault::never()).unwrap(), &[]);
+        let (again, report) = write(
+            "wim",
+            solid,
+            &of_image(&first, &Fault::never()).unwrap(),
+            &[],
+        );
         assert_eq!(first, again, "solid: {solid}");
         assert_eq!(report.image.losses, []);
         let opened = open(&first, &Fault::never()).unwrap();
@@ -63,13 +73,21 @@ fn they_stay_what_they_are_in_wim_and_are_counted_elsewhere() {
             let stream = (b"user.stream".to_vec(), b"content".to_vec());
             assert_eq!(found, [(b"user.other".to_vec(), b"1".to_vec()), stream]);
         }
-        let (_, report) = write("squashfs", false, &of_image(&first, &Fault::never()).unwrap(), &[]);
+        let (_, report) = write(
+            "squashfs",
+            false,
+            &of_image(&first, &Fault::never()).unwrap(),
+            &[],
+        );
         let counted = report.image.losses.iter();
         let mut counted = counted.filter(|loss| loss.what.contains("named streams"));
         assert_eq!(counted.next().unwrap().count, 3);
         let path = dir.path().join("image.wim");
         fs::write(&path, &first).unwrap();
-        let wimlib = Command::new("wimlib-imagex").arg("verify").arg(&path).output();
+        let wimlib = Command::new("wimlib-imagex")
+            .arg("verify")
+            .arg(&path)
+            .output();
         match wimlib {
             Ok(output) => assert!(output.status.success(), "{output:?}"),
             Err(_) => skip("no wimlib-imagex"),

@@ -51,7 +51,8 @@ pub(super) fn units(time: Time) -> u64 {
 
 /// Returns whether an extended attribute can be stored.
 pub(super) fn fits(name: &[u8], value: &[u8]) -> bool {
-    name.len() <= XATTR_NAME_MAX && value.len() <= VALUE_MAX
+    let is_name = (1..=XATTR_NAME_MAX).contains(&name.len()) && !name.contains(&0);
+    is_name && value.len() <= VALUE_MAX
 }
 
 /// Appends the entry of a name in UTF-16, and of its streams; `is_stream` are the attributes that

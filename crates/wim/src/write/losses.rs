@@ -40,7 +40,7 @@ pub(super) fn losses(tree: &Tree, left_out: LeftOut, streams: &BTreeSet<Vec<u8>>
 
 /// Names the attributes that are too long.
 fn unfit_attributes(tree: &Tree, streams: &BTreeSet<Vec<u8>>) -> Vec<Loss> {
-    let what = "extended attributes with values above 65535 bytes or names above 255";
+    let what = "extended attributes with values above 65535 bytes, names above 255 or none";
     let mut loss = Loss::entries(what);
     for (node, id) in tree.nodes().iter().zip(0..) {
         for (name, value) in tree.xattrs().pairs(node.xattrs) {
