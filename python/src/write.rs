@@ -82,8 +82,15 @@ pub fn build(
     Ok(built(&report, warnings))
 }
 
-fn built(report: &BuildReport, warnings: Vec<String>) -> Built {
+fn built(report: &BuildReport, mut warnings: Vec<String>) -> Built {
     let (tree, image) = (&report.pipeline.tree, &report.pipeline.image);
+    for loss in &image.losses {
+        let named = loss.paths.iter().map(|path| {
+            let path = String::from_utf8_lossy(path);
+            format!("{path}: not kept by {}: {}", report.format, loss.what)
+        });
+        warnings.extend(named);
+    }
     let digest = image.root_digest.map(|digest| {
         let digits = digest.iter().map(|byte| format!("{byte:02x}"));
         digits.collect::<String>()

@@ -30,6 +30,7 @@ pub fn print(
     if verbosity.json {
         let mut all = as_json(report, warnings, seconds);
         all["timings"] = timings.as_json();
+        text::named_losses(report.format, &report.pipeline.image.losses);
         // the image is there, whatever becomes of its parity
         let parity = last();
         if let Ok(Some(bytes)) = parity {
@@ -203,17 +204,16 @@ fn incomplete(report: &BuildReport) -> String {
     format!(
         "NOT COMPLETE: {} left out, {} could not be read whole, {} changed while they were read, \
          {} read at a second attempt only\n",
-        pipeline.left_out, pipeline.unreadable, pipeline.changed, pipeline.retried,
+        pipeline.left_out + report.not_kept(),
+        pipeline.unreadable,
+        pipeline.changed,
+        pipeline.retried,
     )
 }
 
 pub fn as_json(report: &BuildReport, warnings: u64, seconds: f64) -> serde_json::Value {
     let pipeline = &report.pipeline;
     let (tree, image) = (&pipeline.tree, &pipeline.image);
-    let losses = image
-        .losses
-        .iter()
-        .map(|loss| json!({"what": loss.what, "count": loss.count}));
     let mut all = json!({
         "format": report.format,
         "files": tree.files,
@@ -235,7 +235,7 @@ pub fn as_json(report: &BuildReport, warnings: u64, seconds: f64) -> serde_json:
         "block_bytes": image.block_bytes,
         "metadata_bytes": image.metadata_bytes,
         "image_bytes": image.image_bytes,
-        "losses": losses.collect::<Vec<_>>(),
+        "losses": text::losses_as_json(&image.losses),
         "left_out": pipeline.left_out,
         "unreadable": pipeline.unreadable,
         "changed": pipeline.changed,

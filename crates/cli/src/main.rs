@@ -76,8 +76,9 @@ Examples:
   sinter check --deep doc.dwarfs
       Verify all data.
 
-Exit codes: 0 success, also with losses that were reported (--strict makes them errors); 1 done, \
-but a file was left out, changed while it was read or is damaged, or `diff` found differences, \
+Exit codes: 0 success, also if metadata that the output format does not have was reported as not \
+kept (--strict makes that an error); 1 done, but a file or an attribute was left out, or a file \
+changed while it was read or is damaged, or `diff` found differences, \
 `grep` nothing; 2 wrong usage; 3 corrupt image; 4 unsupported; 5 not found; 6 limit exceeded; \
 7 error of the system; 8 files were salvaged in part; 130 interrupted; \
 141 the reader of a pipe ended.")]

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::io::Write;
 
+use serde_json::json;
 use sinterfs::build::Loss;
 use sinterfs::{Error, Result};
 
@@ -79,12 +80,50 @@ pub fn warn(message: &str) {
     messages::line(format_args!("sinter: warning: {}", one_line(message)));
 }
 
+/// The most paths that are printed of one loss; JSON reports list more.
+const NAMED: usize = 100;
+
 /// Formats losses as warnings; `--quiet` suppresses none but that of the precision of times.
 pub fn losses(format: &str, losses: &[Loss], quiet: bool) {
+    named_losses(format, losses);
     for loss in losses.iter().filter(|loss| !(quiet && loss.is_precision())) {
         let named = flags::named(loss.to_string(), loss.settings());
         messages::line(format_args!("sinter: not kept by {format}: {named}"));
     }
+}
+
+/// Prints the path of each entry that was lost, and what is lost with it.
+pub fn named_losses(format: &str, losses: &[Loss]) {
+    for loss in losses {
+        for path in loss.paths.iter().take(NAMED) {
+            messages::line(format_args!(
+                "sinter: {}: not kept by {format}: {}",
+                name(path),
+                loss.what
+            ));
+        }
+        let named = loss.paths.len().min(NAMED) as u64;
+        let more = loss.count.saturating_sub(named);
+        if more > 0 && !loss.paths.is_empty() {
+            messages::line(format_args!(
+                "sinter: {more} further {} (--json lists more)",
+                loss.what
+            ));
+        }
+    }
+}
+
+/// Returns losses as reports in JSON have them.
+pub fn losses_as_json(losses: &[Loss]) -> serde_json::Value {
+    let one = |loss: &Loss| {
+        let mut one = json!({ "what": loss.what, "count": loss.count });
+        if !loss.paths.is_empty() {
+            let paths = loss.paths.iter().map(|path| json_name(path));
+            one["paths"] = paths.collect::<Vec<_>>().into();
+        }
+        one
+    };
+    losses.iter().map(one).collect::<Vec<_>>().into()
 }
 
 /// Returns a message on one line: white space that begins with the end of a line or with a tab

@@ -38,6 +38,9 @@ pub const FILE_LIMIT: u64 = 1 << 24;
 /// Inodes refer to offsets below this: 2^28.
 pub const OFFSET_LIMIT: u64 = 1 << 28;
 
+/// The longest target of a symlink that we read, in bytes.
+pub const TARGET_MAX: u32 = 1 << 16;
+
 /// The longest name in bytes.
 pub const NAME_MAX: usize = 252;
 

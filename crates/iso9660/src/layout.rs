@@ -21,6 +21,12 @@ pub use system_use::{
 pub use volume::{CharacterSet, DescriptorKind, STANDARD_ID, VolumeFields};
 pub use zisofs::{ZisofsAlgorithm, ZisofsHeader, ZisofsVersion};
 
+/// The longest name of Rock Ridge in bytes: what Linux has.
+pub const NAME_MAX: usize = 255;
+
+/// The longest target of a symlink that is read and written, in bytes.
+pub const TARGET_MAX: usize = 1 << 16;
+
 /// The length of a logical sector in bytes.
 pub const SECTOR: u64 = 2048;
 

@@ -1,7 +1,7 @@
 //! Writes ISO 9660 images with Rock Ridge and Joliet, and files compressed by zisofs.
 //!
 //! In: encoded blocks in sequence, then the tree and the map of its content. Out: an image: system
-//! area, descriptors, boot images, content, continuation areas, path tables, directories.
+//! area, descriptors, boot images, path tables, directories, continuation areas, content.
 //! **Invariant:** the image depends on these and on the options alone. Format:
 //! `docs/formats/iso9660.md`.
 
@@ -18,6 +18,7 @@ mod losses;
 mod names;
 mod options;
 mod rock_ridge;
+mod trees;
 mod unit_encoder;
 mod writer;
 

@@ -167,3 +167,25 @@ fn level_2_has_no_files_of_several_sections() {
     assert!(error.what().contains("level 3"), "{error}");
     assert_eq!(error.concerned_path(), Some(Path::new("large")));
 }
+
+#[test]
+fn many_subdirectories_take_linear_time() {
+    let mut builder = TreeBuilder::new(Meta::default());
+    for number in 0..66_000 {
+        let name = format!("{number}");
+        let empty = Content::Directory { first: 0, count: 0 };
+        builder
+            .add(NodeId::ROOT, name.as_bytes(), Meta::default(), empty)
+            .unwrap();
+    }
+    let tree = builder.finish().unwrap();
+    let start = std::time::Instant::now();
+    let out = Box::new(Vec::new());
+    let mut writer = Box::new(IsoWriter::new(out, WriteOptions::default()).unwrap());
+    writer.begin(&tree).unwrap();
+    let map = ContentMap::new(tree.nodes().len());
+    writer.finish(&tree, &map).unwrap();
+    // to look at all subdirectories for each of them takes minutes
+    let taken = start.elapsed();
+    assert!(taken.as_secs() < 60, "{taken:?}");
+}

@@ -205,6 +205,23 @@ impl Tree {
         names.join(&b'/')
     }
 
+    /// Returns the path of a name in a directory.
+    pub fn link_path(&self, link: &Link) -> Vec<u8> {
+        let mut path = self.path(link.parent);
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend_from_slice(self.bytes(link.name));
+        path
+    }
+
+    /// Returns the path of a node with the name of one of its attributes, as messages have it.
+    pub fn attribute_path(&self, node: NodeId, attribute: &[u8]) -> Vec<u8> {
+        let path = self.path(node);
+        let shown: &[u8] = if path.is_empty() { b"." } else { &path };
+        [shown, b": ", attribute].concat()
+    }
+
     /// Counts the entries of each type.
     pub fn stats(&self) -> TreeStats {
         let mut stats = TreeStats::default();

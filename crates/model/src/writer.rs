@@ -12,6 +12,12 @@ use crate::{
     Base, Block, ContentMap, Error, Geometry, Observer, Result, SegmentEncoder, Setting, Tree,
 };
 
+/// The most paths that a loss names.
+const NAMED_MAX: usize = 10_000;
+
+/// The most bytes of these paths.
+const NAMED_BYTES_MAX: usize = 16 << 20;
+
 /// Something of the tree that the format could not keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
@@ -22,14 +28,20 @@ pub struct Loss {
     pub count: u64,
     /// Whose loss it is.
     pub kind: LossKind,
+    /// The paths of what was lost, as far as it is named: at most 10,000, and 16 MiB of them.
+    pub paths: Vec<Vec<u8>>,
+    path_bytes: usize,
 }
 
 /// What was lost of what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossKind {
-    /// A part of the tree.
-    Content,
+    /// Entries, or parts of them that the format has in general, but not of that size or form. The
+    /// image is not complete.
+    Entries,
+    /// What the format does not have for any entry, or stores in another way.
+    Metadata,
     /// The precision of times, which were rounded down.
     Precision {
         /// The option that keeps them, if there is one, and its value.
@@ -38,13 +50,55 @@ pub enum LossKind {
 }
 
 impl Loss {
-    /// Makes the loss of a part of the tree.
+    /// Makes the loss of metadata that the format does not have.
     pub const fn new(what: &'static str, count: u64) -> Self {
+        Self::of(what, count, LossKind::Metadata)
+    }
+
+    /// Makes a loss of entries, to which [`Loss::add`] adds.
+    pub const fn entries(what: &'static str) -> Self {
+        Self::of(what, 0, LossKind::Entries)
+    }
+
+    const fn of(what: &'static str, count: u64, kind: LossKind) -> Self {
         Self {
             what,
             count,
-            kind: LossKind::Content,
+            kind,
+            paths: Vec::new(),
+            path_bytes: 0,
         }
+    }
+
+    /// Counts one more, and names it unless too many are named already.
+    pub fn add(&mut self, path: impl FnOnce() -> Vec<u8>) {
+        self.count = self.count.saturating_add(1);
+        if self.paths.len() < NAMED_MAX && self.path_bytes < NAMED_BYTES_MAX {
+            self.name(path());
+        }
+    }
+
+    /// Adds the count and the paths of another loss of the same kind.
+    pub fn merge(&mut self, other: Self) {
+        self.count = self.count.saturating_add(other.count);
+        for path in other.paths {
+            if self.paths.len() < NAMED_MAX {
+                self.name(path);
+            }
+        }
+    }
+
+    fn name(&mut self, path: Vec<u8>) {
+        self.path_bytes = self.path_bytes.saturating_add(path.len());
+        if self.path_bytes <= NAMED_BYTES_MAX {
+            self.paths.push(path);
+        }
+    }
+
+    /// Returns whether the image lacks a part of the tree that is more than metadata which the
+    /// format does not have.
+    pub const fn is_of_entries(&self) -> bool {
+        matches!(self.kind, LossKind::Entries)
     }
 
     /// Makes the loss of the precision of times; `None` if no time lost any.
@@ -54,13 +108,18 @@ impl Loss {
         kept_by: Option<(Setting, &'static str)>,
     ) -> Option<Self> {
         let kind = LossKind::Precision { kept_by };
-        (count > 0).then_some(Self { what, count, kind })
+        (count > 0).then_some(Self::of(what, count, kind))
     }
 
     /// Makes a list of those that happened, which are all that have a count above 0.
     pub fn counted(losses: impl IntoIterator<Item = (&'static str, u64)>) -> Vec<Self> {
         let some = losses.into_iter().filter(|(_, count)| *count > 0);
         some.map(|(what, count)| Self::new(what, count)).collect()
+    }
+
+    /// Makes a list of those that happened, to which entries were added.
+    pub fn happened(losses: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        losses.into_iter().filter(|loss| loss.count > 0).collect()
     }
 
     /// Returns whether all that is lost is the precision of times, which is so with nearly every
@@ -73,7 +132,7 @@ impl Loss {
     pub fn settings(&self) -> impl Iterator<Item = Setting> + use<> {
         let option = match self.kind {
             LossKind::Precision { kept_by } => kept_by.map(|(option, _)| option),
-            LossKind::Content => None,
+            LossKind::Entries | LossKind::Metadata => None,
         };
         option.into_iter()
     }
@@ -82,7 +141,9 @@ impl Loss {
 impl fmt::Display for Loss {
     /// Writes what was lost and how often: `5 POSIX ACLs`, `fractions of a second of 5 times`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, count, kind } = self;
+        let Self {
+            what, count, kind, ..
+        } = self;
         let LossKind::Precision { kept_by } = kind else {
             return write!(f, "{count} {what}");
         };
@@ -114,7 +175,7 @@ pub struct Summary {
     pub losses: Vec<Loss>,
 }
 
-/// Lays out one image. Called strictly in this order: `geometry`, `base`, `encoder`, `put` for
+/// Lays out one image. Called strictly in this order: `geometry`, `base`, `encoder`, `begin` at most once, `put` for
 /// every block in sequence, `put_base_blocks` if there is a base, `finish` once.
 pub trait ImageWriter: Send {
     /// Returns how content may be cut.
@@ -122,6 +183,12 @@ pub trait ImageWriter: Send {
 
     /// Returns the encoder, which the worker threads share.
     fn encoder(&self) -> Arc<dyn SegmentEncoder>;
+
+    /// Receives the tree before the first block, as it was scanned: names stay as they are, sizes
+    /// and attributes may still change. A writer may reserve room for metadata then.
+    fn begin(&mut self, _tree: &Tree) -> Result<()> {
+        Ok(())
+    }
 
     /// Appends a block; blocks come in sequence, and their `BlockId` is that sequence. The writer
     /// records what is needed to find the block again (position, stored size).
@@ -159,6 +226,12 @@ mod tests {
         let text = "fractions of a second of 155 times";
         assert_eq!(lost(155, None).map(shown).as_deref(), Some(text));
         let kept = lost(1, Some((Setting::TimeResolution, "1ns")));
+        let mut left_out = Loss::entries("files of 16 MiB or more");
+        left_out.add(|| b"a".to_vec());
+        left_out.add(|| vec![0; NAMED_BYTES_MAX]);
+        left_out.merge(left_out.clone());
+        assert_eq!((left_out.count, left_out.paths.len()), (4, 1));
+        assert!(left_out.is_of_entries() && Loss::happened([left_out]).len() == 1);
         let text = "fractions of a second of 1 time (`time_resolution` 1ns keeps them)";
         assert_eq!(kept.map(shown).as_deref(), Some(text));
     }

@@ -7,6 +7,7 @@
 use sinterfs_model::{ImageWriter, Observer, Result, Source, Stage, Summary, Tally, Tree};
 
 use crate::dedupe::dedupe;
+use crate::hole_limit;
 use crate::options::Options;
 use crate::place::{Placed, place};
 use crate::plan::StagePlan;
@@ -36,6 +37,9 @@ pub fn build(
     let problems = ReadProblems::default();
     let mut tree = threads::guard("scan", || source.scan(&warnings))?;
     options.transform.check(&tree)?;
+    if hole_limit::stores_zeros(&writer.geometry()) {
+        hole_limit::refuse_long_holes(source, &tree)?;
+    }
     plan.decode_base(writer.base(), &tree, observer)?;
     let mut contents = dedupe(
         source,
@@ -48,6 +52,7 @@ pub fn build(
     let encoder = writer.encoder();
     let reads = plan.reads(source, &tree, &contents, &order, &problems, observer);
     let (cut, budget) = plan.segmentation(&*encoder, &order, &reads)?;
+    writer.begin(&tree)?;
     let stored = store(&reads, &mut *writer, &*encoder, &cut, &budget, observer)?;
     let placed = place(&mut tree, &contents, stored)?;
     options.transform.apply(&mut tree)?;

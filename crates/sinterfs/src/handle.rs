@@ -1,5 +1,6 @@
 //! An opened image as its format shows it: what the registry's rows implement for reading.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -97,6 +98,11 @@ pub trait Handle: Send + Sync {
     /// anew.
     fn unrepresented(&self) -> Result<Vec<Loss>> {
         Ok(Vec::new())
+    }
+    /// Returns the full names of the extended attributes that are named streams in the image, and
+    /// how many streams these are.
+    fn streams_as_attributes(&self) -> (BTreeSet<Vec<u8>>, u64) {
+        (BTreeSet::new(), 0)
     }
     /// Returns damage without which all of the image can be read: to what is stored twice, or is
     /// not needed.

@@ -35,6 +35,16 @@ pub const NO_TABLE: u64 = u64::MAX;
 /// The fragment index of a file without a fragment.
 pub const NO_FRAGMENT: u32 = u32::MAX;
 
+/// The longest value of an extended attribute on Linux in bytes; larger ones are neither read nor
+/// written.
+pub const XATTR_VALUE_MAX: u32 = 64 << 10;
+
+/// The largest total of an inode's attributes in bytes of memory.
+pub const XATTR_TOTAL_MAX: usize = 16 << 20;
+
+/// The approximate memory of an attribute besides its bytes.
+pub const XATTR_PAIR_COST: usize = 64;
+
 /// The attribute list id of an inode without extended attributes.
 pub const NO_XATTR: u32 = u32::MAX;
 

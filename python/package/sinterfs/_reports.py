@@ -82,7 +82,7 @@ class BuildReport:
     #: Bytes of their content.
     bytes: int
     image_bytes: int
-    #: Files that could not be read as they were.
+    #: Files that could not be read as they were, or that the image does not keep.
     incomplete: int
     #: The root digest, if the image has one.
     root_digest: str | None

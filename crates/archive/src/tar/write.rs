@@ -16,6 +16,9 @@ use super::layout::{BLOCK, USTAR, UstarHeader, checksum, set_octal, typeflag};
 use crate::{Follows, LinkTarget, Outgoing};
 use records::Records;
 
+/// What is lost of an entry whose access control list no text can have.
+pub const SENSELESS_ACL: &str = "access control lists that make no sense";
+
 /// The unit of the length of archives in bytes, as on tapes.
 pub const RECORD: u64 = 20 * BLOCK as u64;
 
@@ -213,7 +216,7 @@ fn attributes(records: &mut Records, entry: &Outgoing<'_>, lost: &mut dyn FnMut(
         };
         match acl::text(value) {
             Some(text) => records.add(key, text.as_bytes()),
-            None => lost("access control lists that make no sense"),
+            None => lost(SENSELESS_ACL),
         }
     }
 }

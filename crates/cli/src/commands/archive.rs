@@ -30,6 +30,7 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
     let warnings = display.observer().warnings();
     drop(display);
     if args.verbosity.json {
+        text::named_losses(args.archive.name(), &report.losses);
         text::print(&format!("{:#}\n", as_json(&report, seconds)))?;
     } else {
         text::losses(args.archive.name(), &report.losses, args.verbosity.quiet);
@@ -37,7 +38,7 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
             messages::line(summary(&report, seconds));
         }
     }
-    let complete = warnings == 0 && report.failed == 0;
+    let complete = warnings == 0 && report.is_complete();
     Ok(ExitCode::from(if complete { 0 } else { exit::PARTIAL }))
 }
 
@@ -101,7 +102,6 @@ pub(super) fn summary(report: &ArchiveReport, seconds: f64) -> String {
 }
 
 pub(super) fn as_json(report: &ArchiveReport, seconds: f64) -> serde_json::Value {
-    let loss = |loss: &sinterfs::build::Loss| json!({ "what": loss.what, "count": loss.count });
     json!({
         "directories": report.directories,
         "files": report.files,
@@ -111,7 +111,7 @@ pub(super) fn as_json(report: &ArchiveReport, seconds: f64) -> serde_json::Value
         "bytes": report.bytes,
         "length": report.length,
         "failed": report.failed,
-        "losses": report.losses.iter().map(loss).collect::<Vec<_>>(),
+        "losses": text::losses_as_json(&report.losses),
         "seconds": seconds,
     })
 }

@@ -38,6 +38,7 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
     drop(display);
     if args.verbosity.json {
         let mut shown = archive::as_json(&report.archive, seconds);
+        text::named_losses("tar", &report.archive.losses);
         shown["digest"] = report.digest.into();
         text::print(&format!("{shown:#}\n"))?;
     } else {
@@ -47,7 +48,7 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
             messages::line(format_args!("image: {}", report.digest));
         }
     }
-    let complete = warnings == 0 && report.archive.failed == 0;
+    let complete = warnings == 0 && report.archive.is_complete();
     Ok(ExitCode::from(if complete { 0 } else { exit::PARTIAL }))
 }
 

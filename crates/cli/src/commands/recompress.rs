@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use sinterfs::Result;
-use sinterfs::build::{HeaderSource, Input, RecompressParts, RecompressReport, RecompressRequest};
+use sinterfs::build::{
+    HeaderSource, Input, Loss, RecompressParts, RecompressReport, RecompressRequest,
+};
 use sinterfs::verify::Root;
 
 use super::make_image;
@@ -18,7 +20,7 @@ use crate::args::self_mount::SelfMountArgs;
 use crate::build_report;
 use crate::progress::Display;
 use crate::size::{human, parse as size};
-use crate::{messages, text};
+use crate::{exit, messages, text};
 
 /// Change compression, block size or metadata of an image without its source.
 #[derive(Debug, clap::Args)]
@@ -167,6 +169,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if verbosity.json {
         let mut all = as_json(&report, seconds);
         all["timings"] = timings.as_json();
+        text::named_losses(report.format, &report.image.losses);
         // the image is there, whatever becomes of its parity
         let parity = finish();
         if let Ok(Some(bytes)) = parity {
@@ -184,7 +187,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
         finish()?;
     }
-    Ok(ExitCode::SUCCESS)
+    let is_complete = !report.image.losses.iter().any(Loss::is_of_entries);
+    Ok(ExitCode::from(if is_complete { 0 } else { exit::PARTIAL }))
 }
 
 fn request(args: Args) -> Result<RecompressRequest> {
@@ -258,10 +262,6 @@ fn summary(report: &RecompressReport, seconds: f64) -> String {
 
 fn as_json(report: &RecompressReport, seconds: f64) -> serde_json::Value {
     let image = &report.image;
-    let losses = image
-        .losses
-        .iter()
-        .map(|loss| json!({"what": loss.what, "count": loss.count}));
     let root = image.root_digest.map(|root| Root::from(root).to_string());
     let mut all = json!({
         "format": report.format,
@@ -273,7 +273,7 @@ fn as_json(report: &RecompressReport, seconds: f64) -> serde_json::Value {
         "block_bytes": image.block_bytes,
         "metadata_bytes": image.metadata_bytes,
         "root_digest": root,
-        "losses": losses.collect::<Vec<_>>(),
+        "losses": text::losses_as_json(&image.losses),
         "seconds": seconds,
     });
     if let Some(name) = &report.pushed {

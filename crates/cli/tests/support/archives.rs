@@ -95,7 +95,10 @@ impl Reader {
         let pipe = ours.stdout.take().expect("a pipe");
         let theirs = self.command(dir).stdin(pipe).output().expect("the reader");
         let ours = ours.wait_with_output().expect("sinter");
-        assert!(ours.status.success(), "{}", words_of(&ours));
+        // no tar has sockets, which are named
+        let has_sockets = ours.status.code() == Some(1) && words_of(&ours).contains("sockets");
+        let is_done = ours.status.success() || has_sockets;
+        assert!(is_done, "{}", words_of(&ours));
         assert!(theirs.status.success(), "{}", words_of(&theirs));
     }
 }

@@ -13,10 +13,7 @@ use sinterfs_model::{
 use super::blocks::BlockLocation;
 use super::nodes::CramfsNode;
 use super::open::Cramfs;
-use crate::layout::{Flags, InodeFields};
-
-/// The longest target of a symlink in bytes.
-const TARGET_MAX: u32 = 1 << 16;
+use crate::layout::{Flags, InodeFields, TARGET_MAX};
 
 impl Cramfs {
     fn node(&self, ino: Ino) -> Result<&CramfsNode> {

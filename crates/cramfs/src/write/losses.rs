@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use sinterfs_model::{Content, Loss, Node, Rdev, Tree};
+use sinterfs_model::{Loss, Node, Tree};
 
 use super::inventory::Inventory;
 
@@ -13,12 +13,8 @@ pub(super) fn losses(tree: &Tree, inventory: &Inventory<'_>) -> Vec<Loss> {
     let stored: HashSet<_> = inventory.entries.iter().map(|entry| entry.node).collect();
     let nodes = || stored.iter().map(|node| tree.node(*node));
     let count = |lost: &dyn Fn(&Node) -> bool| nodes().filter(|node| lost(node)).count() as u64;
-    Loss::counted([
-        ("files of 16 MiB or more (left out)", inventory.large_files),
-        (
-            "names longer than 252 bytes (left out, with what is below)",
-            inventory.long_names,
-        ),
+    let mut losses = Loss::happened(inventory.left_out.iter().cloned());
+    losses.extend(Loss::counted([
         (
             "hard links (separate inodes with the same content)",
             inventory.entries.len() as u64 - stored.len() as u64,
@@ -32,10 +28,6 @@ pub(super) fn losses(tree: &Tree, inventory: &Inventory<'_>) -> Vec<Loss> {
             count(&|node| node.meta.gid > u8::MAX.into()),
         ),
         (
-            "device numbers above 255 (their low 8 bits are stored)",
-            count(&has_large_number),
-        ),
-        (
             "inodes with extended attributes",
             count(&|node| !node.xattrs.is_none()),
         ),
@@ -43,13 +35,6 @@ pub(super) fn losses(tree: &Tree, inventory: &Inventory<'_>) -> Vec<Loss> {
             "times of modification",
             count(&|node| node.meta.times.modified != sinterfs_model::Time::default()),
         ),
-    ])
-}
-
-fn has_large_number(node: &Node) -> bool {
-    match node.content {
-        Content::CharDevice(Rdev { major, minor })
-        | Content::BlockDevice(Rdev { major, minor }) => major > 255 || minor > 255,
-        _ => false,
-    }
+    ]));
+    losses
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sinterfs_block::codec::Encoding;
 use sinterfs_block::digest::DigestBuilder;
 use sinterfs_model::{
-    Block, Category, ContentMap, Error, Geometry, ImageWriter, Loss, Result, Segment,
+    Block, Category, ContentMap, Error, Geometry, ImageWriter, Loss, NodeId, Result, Segment,
     SegmentEncoder, Setting, Summary, Tree,
 };
 use sinterfs_workers::{MemoryNeeds, WorkerPermits};
@@ -24,7 +24,7 @@ use super::options::{TimeResolution, WriteOptions};
 use super::section::{Index, assemble, section};
 use super::xattrs;
 use crate::framing;
-use crate::layout::xattrs::XattrTableHeader;
+use crate::layout::xattrs::{XattrTableHeader, is_name};
 use crate::layout::{FileHeader, MINOR_WRITTEN, SectionCompression, SectionHeaderV2, SectionType};
 
 /// Writes an image from front to back, so that the sink may be a pipe.
@@ -137,14 +137,10 @@ impl DwarfsWriter {
             return Ok(());
         }
         let hash = XattrTableHeader::hash(&metadata.frozen.schema, &metadata.frozen.data);
-        let encoded = xattrs::encode(&metadata.xattrs, tree.xattrs(), hash)?;
+        let bytes = xattrs::encode(&metadata.xattrs, tree.xattrs(), hash)?;
         let start = self.offset;
-        self.append_encoded(SectionType::XATTRS, &encoded.bytes)?;
-        self.summary.losses.extend(Loss::counted([(
-            "files with extended attributes whose names are empty, hold a zero or have more than \
-             255 bytes (these were left out)",
-            encoded.misnamed,
-        )]));
+        self.append_encoded(SectionType::XATTRS, &bytes)?;
+        self.summary.losses.extend(misnamed(tree));
         self.summary.metadata_bytes += self.offset - start;
         Ok(())
     }
@@ -248,6 +244,20 @@ impl ImageWriter for DwarfsWriter {
         self.append_xattrs(tree, &metadata)?;
         self.finish_sections()
     }
+}
+
+/// Names the attributes whose names the format does not have.
+fn misnamed(tree: &Tree) -> Vec<Loss> {
+    let mut loss = Loss::entries(
+        "extended attributes whose names are empty, hold a zero or have more than 255 bytes",
+    );
+    for (node, id) in tree.nodes().iter().zip(0..) {
+        let pairs = tree.xattrs().pairs(node.xattrs);
+        for (name, _) in pairs.filter(|(name, _)| !is_name(name)) {
+            loss.add(|| tree.attribute_path(NodeId(id), name));
+        }
+    }
+    Loss::happened([loss])
 }
 
 fn losses(metadata: &Metadata, unit: TimeResolution) -> Vec<Loss> {

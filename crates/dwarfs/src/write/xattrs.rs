@@ -17,21 +17,13 @@ use zerocopy::little_endian::{U32, U64};
 
 use crate::layout::xattrs::{MAGIC, Pair, VERSION, XattrTableHeader, XattrTableRow, is_name};
 
-/// The section's content.
-#[derive(Debug)]
-pub(crate) struct Encoded {
-    pub(crate) bytes: Vec<u8>,
-    /// The number of inodes with attributes that are omitted because their names are invalid.
-    pub(crate) misnamed: u64,
-}
-
 /// Encodes `(inode, set)` pairs, ascending by inode, for metadata of the given hash. `Limit` for
-/// more than 4 GiB of different sets.
+/// more than 4 GiB of different sets. Attributes with invalid names are left out.
 pub(crate) fn encode(
     inodes: &[(u32, XattrSet)],
     sets: &XattrSets,
     metadata: u64,
-) -> Result<Encoded> {
+) -> Result<Vec<u8>> {
     let storable = |pair: &(&[u8], &[u8])| is_name(pair.0);
     let mut numbers = HashMap::new();
     let mut order = Vec::new();
@@ -69,20 +61,13 @@ pub(crate) fn encode(
         sets: U32::new(order.len() as u32),
         reserved: U32::new(0),
     };
-    let misnamed = inodes
-        .iter()
-        .filter(|&&(_, set)| !sets.pairs(set).all(|pair| storable(&pair)));
-    let misnamed = misnamed.count() as u64;
     let tables = [
         header.as_bytes(),
         rows.as_bytes(),
         starts.as_bytes(),
         &bytes,
     ];
-    Ok(Encoded {
-        bytes: tables.concat(),
-        misnamed,
-    })
+    Ok(tables.concat())
 }
 
 fn offset(len: usize) -> Result<U32> {

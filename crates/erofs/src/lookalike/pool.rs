@@ -44,7 +44,7 @@ impl Pool {
     pub(super) fn inline(&mut self, xattrs: &Xattrs) -> Result<Vec<u8>> {
         let (mut shared, mut own, mut entry) = (Vec::new(), Vec::new(), Vec::new());
         for (name, value) in xattrs {
-            let Some(pair) = XattrPair::new(name, value, &mut self.dropped) else {
+            let Some(pair) = XattrPair::new(name, value, || name.clone(), &mut self.dropped) else {
                 continue;
             };
             entry.clear();

@@ -7,13 +7,13 @@
 use std::collections::HashMap;
 
 use sinterfs_block::checksum::xxh32;
-use sinterfs_model::{Error, Loss, Result, Tree, XattrSet};
+use sinterfs_model::{Error, Loss, NodeId, Result, Tree, XattrSet};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
 use super::prefixes::{NameCounts, XattrPrefixes};
 use super::xattr_name::split_prefix;
-use crate::layout::{XATTR_FILTER_SEED, XATTR_WORD, XattrEntry, XattrHeader};
+use crate::layout::{NAME_MAX, XATTR_FILTER_SEED, XATTR_WORD, XattrEntry, XattrHeader};
 
 /// An attribute is shared if more inodes than these have it.
 const FEW: u32 = 2;
@@ -24,30 +24,33 @@ const LONG: usize = 1024;
 /// The most shared attributes of an inode.
 pub(crate) const SHARED_MAX: usize = u8::MAX as usize;
 
-/// The number of attributes that the image does not keep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The attributes that the image does not keep.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DroppedXattrs {
     /// Those with prefixes that kernels do not show.
     pub(crate) foreign: u64,
     /// Those whose names or values are too long for the format.
-    pub(crate) long: u64,
+    pub(crate) long: Loss,
+}
+
+impl Default for DroppedXattrs {
+    fn default() -> Self {
+        let what = "extended attributes with names above 255 bytes or values above 65535";
+        Self {
+            foreign: 0,
+            long: Loss::entries(what),
+        }
+    }
 }
 
 impl DroppedXattrs {
     /// Returns the losses to report.
-    pub(crate) fn losses(self) -> Vec<Loss> {
-        let loss = Loss::new;
-        let mut losses = vec![
-            loss(
-                "extended attributes that are not in user, trusted or security, nor ACLs",
-                self.foreign,
-            ),
-            loss(
-                "extended attributes with names above 255 bytes or values above 65535",
-                self.long,
-            ),
-        ];
-        losses.retain(|loss| loss.count > 0);
+    pub(crate) fn losses(&self) -> Vec<Loss> {
+        let mut losses = Loss::counted([(
+            "extended attributes that are not in user, trusted or security, nor ACLs",
+            self.foreign,
+        )]);
+        losses.extend(Loss::happened([self.long.clone()]));
         losses
     }
 }
@@ -61,18 +64,20 @@ pub(crate) struct XattrPair<'a> {
 }
 
 impl<'a> XattrPair<'a> {
-    /// Splits the prefix off; counts the attribute as dropped if the image cannot keep it.
+    /// Splits the prefix off; counts the attribute as dropped if the image cannot keep it, and
+    /// names it by `path`.
     pub(crate) fn new(
-        name: &'a [u8],
+        full: &'a [u8],
         value: &'a [u8],
+        path: impl FnOnce() -> Vec<u8>,
         dropped: &mut DroppedXattrs,
     ) -> Option<Self> {
-        let Some((prefix, name)) = split_prefix(name) else {
+        let Some((prefix, name)) = split_prefix(full) else {
             dropped.foreign += 1;
             return None;
         };
-        if name.len() > usize::from(u8::MAX) || value.len() > usize::from(u16::MAX) {
-            dropped.long += 1;
+        if full.len() > NAME_MAX || value.len() > usize::from(u16::MAX) {
+            dropped.long.add(path);
             return None;
         }
         Some(Self {
@@ -139,14 +144,19 @@ impl<'a> Xattrs<'a> {
             ..Self::default()
         };
         let mut counts: HashMap<XattrPair<'a>, u32> = HashMap::new();
-        let sets = || tree.nodes().iter().map(|node| node.xattrs);
-        for pair in sets().flat_map(|set| kept(tree, set, &mut all.dropped)) {
+        let nodes = || (0..).map(NodeId).zip(tree.nodes().iter());
+        let sets = || nodes().map(|(_, node)| node.xattrs);
+        let all_of = nodes().flat_map(|(id, node)| {
+            let name = |attribute: &[u8]| tree.attribute_path(id, attribute);
+            kept(tree, node.xattrs, name, &mut all.dropped)
+        });
+        for pair in all_of {
             let count = counts.entry(pair).or_default();
             *count = count.saturating_add(1);
         }
         all.is_any = !counts.is_empty();
         all.prefixes = given.unwrap_or_else(|| XattrPrefixes::choose(name_counts(&counts)));
-        for pair in sets().flat_map(|set| kept(tree, set, &mut DroppedXattrs::default())) {
+        for pair in sets().flat_map(|set| unreported(tree, set)) {
             if counts
                 .remove(&pair)
                 .is_some_and(|count| pair.is_shared(count))
@@ -167,7 +177,7 @@ impl<'a> Xattrs<'a> {
         };
         let (mut shared, mut own) = (Vec::new(), Vec::new());
         let mut filter = 0;
-        for pair in kept(tree, set, &mut DroppedXattrs::default()) {
+        for pair in unreported(tree, set) {
             filter |= filter_bit(pair.prefix, pair.name);
             match self.offsets.get(&pair) {
                 Some(offset) if shared.len() < SHARED_MAX => shared.push(U32::new(*offset)),
@@ -186,12 +196,22 @@ impl<'a> Xattrs<'a> {
     }
 }
 
-/// Lists the attributes of a set that the image keeps, and counts the others.
-fn kept<'a>(tree: &'a Tree, set: XattrSet, dropped: &mut DroppedXattrs) -> Vec<XattrPair<'a>> {
+/// Lists the attributes of a set that the image keeps, and counts the others, which `path` names.
+fn kept<'a>(
+    tree: &'a Tree,
+    set: XattrSet,
+    path: impl Fn(&[u8]) -> Vec<u8>,
+    dropped: &mut DroppedXattrs,
+) -> Vec<XattrPair<'a>> {
     let pairs = tree.xattrs().pairs(set);
     pairs
-        .filter_map(|(name, value)| XattrPair::new(name, value, dropped))
+        .filter_map(|(name, value)| XattrPair::new(name, value, || path(name), dropped))
         .collect()
+}
+
+/// Lists the attributes of a set that the image keeps; the others were counted before.
+fn unreported(tree: &Tree, set: XattrSet) -> Vec<XattrPair<'_>> {
+    kept(tree, set, |_| Vec::new(), &mut DroppedXattrs::default())
 }
 
 /// Counts names by the bytes that storing them takes, each shared attribute once.
@@ -254,16 +274,14 @@ mod tests {
             "e",
             &[("btrfs.x", b"y"), ("user.", b""), ("trusted.t", &long)],
         );
-        add("f", &[("user.big", &vec![0; 65_536])]);
+        // with its prefix, the name is longer than what is read
+        let name = format!("user.{}", "n".repeat(251));
+        add("f", &[("user.big", &vec![0; 65_536]), (&name, b"")]);
         let tree = builder.finish().unwrap();
         let xattrs = Xattrs::new(&tree, None).unwrap();
-        assert_eq!(
-            xattrs.dropped,
-            DroppedXattrs {
-                foreign: 2,
-                long: 1
-            }
-        );
+        let dropped = &xattrs.dropped;
+        assert_eq!((dropped.foreign, dropped.long.count), (2, 2));
+        assert_eq!(dropped.long.paths[0], b"f: user.big");
         assert_eq!(xattrs.shared[..8], *b"\0\x02\x04\0ACL!");
         assert_eq!(xattrs.shared.len(), 8 + 8 + 2000);
         let inline: Vec<_> = tree

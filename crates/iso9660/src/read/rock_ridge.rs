@@ -9,8 +9,8 @@ use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Error, Rdev, Result};
 
 use crate::layout::{
-    ComponentFlags, LongDate, NameFlags, PosixFields, ShortDate, SystemUseEntries, SystemUseEntry,
-    TimeFlags, ZisofsHeader, le32, signature,
+    ComponentFlags, LongDate, NAME_MAX, NameFlags, PosixFields, ShortDate, SystemUseEntries,
+    SystemUseEntry, TARGET_MAX, TimeFlags, ZisofsHeader, le32, signature,
 };
 
 /// The most bytes of all continuation areas of a record.
@@ -18,12 +18,6 @@ const CONTINUED_MAX: u64 = 4 << 20;
 
 /// Fixed cost charged per continuation area on top of its length.
 const CONTINUED_COST: u64 = 64;
-
-/// The longest name in bytes.
-const NAME_MAX: usize = 255;
-
-/// The longest target of a symlink in bytes.
-const TARGET_MAX: usize = 1 << 16;
 
 /// Reads system use areas.
 #[derive(Debug, Clone)]

@@ -208,6 +208,26 @@ impl ContentWriter {
         self.write(zeros.get(..rest).unwrap_or_default())
     }
 
+    /// Returns a place for a content that is not written yet, whose record is as long as that of
+    /// one that is or longer.
+    pub(super) fn expected(&self, len: u64) -> ContentPlace {
+        let header = |(version, block_bits): (ZisofsVersion, u8)| ZisofsHeader {
+            version,
+            algorithm: ZisofsAlgorithm::Zlib,
+            header_words: 0,
+            block_bits,
+            size: len,
+        };
+        let marked = self.marks.then_some((ZisofsVersion::V1, 15));
+        ContentPlace {
+            first: 0,
+            sector: 0,
+            stored: len,
+            len,
+            zisofs: self.zisofs.or(marked).map(header),
+        }
+    }
+
     /// Returns the place of the content that begins with a block.
     pub(super) fn place(&self, first: u32) -> Option<&ContentPlace> {
         let found = self

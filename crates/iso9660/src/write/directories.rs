@@ -1,16 +1,18 @@
 //! Directories and path tables of one tree: that of Rock Ridge or that of Joliet.
 //!
-//! In: the tree, where contents are. Out: records, which are laid out in sectors, then bytes.
+//! In: the tree, where contents are or how long they will be. Out: records, which are laid out in
+//! sectors, then bytes.
 //!
 //! **Invariant:** directories are in the order of a walk by level; records are sorted by their
 //! identifiers and do not cross sectors. ECMA-119, sections 6.8, 6.9 and 9.
 
-use sinterfs_model::{Content, ContentMap, Error, MapExtent, Node, NodeId, Result, Tree};
+use sinterfs_model::{Content, ContentMap, Error, Loss, MapExtent, Node, NodeId, Result, Tree};
 
 use super::contents::{ContentPlace, ContentWriter};
 use super::continuations::Continuations;
 use super::level::InterchangeLevel;
-use super::names::{IdentifierMaker, Identifiers};
+use super::losses::unfit;
+use super::names::{IdentifierMaker, Identifiers, is_whole};
 use super::rock_ridge;
 use crate::layout::{DirectoryRecord, RecordFlags, SECTION_MAX, SECTOR, SECTOR_LEN, both32};
 
@@ -20,16 +22,26 @@ const RECORD_MAX: usize = 254;
 /// Where contents are.
 pub(super) struct Placed<'a> {
     pub(super) tree: &'a Tree,
-    pub(super) map: &'a ContentMap,
+    /// The map of contents that are written; `None` before, when all that is known is how long
+    /// they are.
+    pub(super) map: Option<&'a ContentMap>,
     pub(super) contents: &'a ContentWriter,
     pub(super) keeps_xattrs: bool,
     pub(super) level: InterchangeLevel,
+    /// Links to each directory.
+    pub(super) links: Vec<u32>,
 }
 
 impl Placed<'_> {
     /// Returns the place of a file's content; `None` if it has none.
-    fn place(&self, node: NodeId) -> Result<Option<&ContentPlace>> {
-        let extents = self.map.extents(node);
+    fn place(&self, node: NodeId) -> Result<Option<ContentPlace>> {
+        let Content::File { size } = self.tree.node(node).content else {
+            return Ok(None);
+        };
+        let Some(map) = self.map else {
+            return Ok((size > 0).then(|| self.contents.expected(size)));
+        };
+        let extents = map.extents(node);
         let mut len = 0;
         for extent in extents {
             len += match extent {
@@ -46,7 +58,7 @@ impl Placed<'_> {
             .contents
             .place(block.0)
             .filter(|place| place.len == len);
-        place.map(Some).ok_or_else(|| {
+        place.copied().map(Some).ok_or_else(|| {
             Error::invalid(format!(
                 "a file whose content in block {} was not written",
                 block.0
@@ -54,7 +66,12 @@ impl Placed<'_> {
         })
     }
 
-    /// Returns the attributes of extended attributes that are kept.
+    /// Returns the number of links to a directory: two and its subdirectories.
+    fn links(&self, dir: NodeId) -> u32 {
+        self.links.get(dir.index()).copied().unwrap_or(2)
+    }
+
+    /// Returns the entries of extended attributes that are kept.
     fn xattr_entries(&self, node: &Node) -> Vec<Vec<u8>> {
         if !self.keeps_xattrs || node.xattrs.is_none() {
             return Vec::new();
@@ -80,6 +97,8 @@ struct Directory {
 pub(super) struct Directories {
     kind: Identifiers,
     all: Vec<Directory>,
+    /// The names that Joliet has in another form.
+    pub(super) renamed: Loss,
 }
 
 impl Directories {
@@ -100,6 +119,10 @@ impl Directories {
         let mut made = Self {
             kind,
             all: vec![root],
+            renamed: Loss::new(
+                "names that Joliet has in another form, cut or with other characters",
+                0,
+            ),
         };
         let mut index = 0;
         while index < made.all.len() {
@@ -127,6 +150,9 @@ impl Directories {
         let mut maker = IdentifierMaker::new(self.kind);
         let mut named = Vec::new();
         for link in tree.children(dir) {
+            if unfit(tree, link).is_some() {
+                continue;
+            }
             let node = tree.node(link.node);
             let is_directory = matches!(node.content, Content::Directory { .. });
             let is_file = matches!(node.content, Content::File { .. });
@@ -135,6 +161,9 @@ impl Directories {
             }
             let name = tree.bytes(link.name);
             let identifier = maker.identifier(name, is_directory);
+            if !self.kind.is_primary() && !is_whole(&identifier, name, is_directory) {
+                self.renamed.add(|| tree.link_path(link));
+            }
             let key = sorting_key(&identifier, self.kind, is_directory).to_vec();
             named.push((key, identifier, name, link.node));
         }
@@ -168,11 +197,11 @@ impl Directories {
                 identifier.len(),
                 Some(name),
                 node,
-                place,
+                place.as_ref(),
                 placed,
                 continuations,
             )?;
-            let sections = sections(place)?;
+            let sections = sections(place.as_ref())?;
             if sections.len() > 1 && !placed.level.has_sections() {
                 let what = "a file of 4 GiB or more, which needs level 3 of ISO 9660";
                 let path = String::from_utf8_lossy(&tree.path(node)).into_owned();
@@ -203,8 +232,7 @@ impl Directories {
         let fields = placed.tree.node(node);
         let mut area = Vec::new();
         if self.kind.is_primary() {
-            let links = directory_links(placed.tree, node);
-            let mut entries = rock_ridge::attributes(fields, links, serial(node));
+            let mut entries = rock_ridge::attributes(fields, placed.links(node), serial(node));
             if is_root {
                 let has_xattrs = placed.keeps_xattrs && placed.tree.with_xattrs() > 0;
                 let (first, extensions) = rock_ridge::root(has_xattrs);
@@ -233,7 +261,7 @@ impl Directories {
         let tree = placed.tree;
         let fields = tree.node(node);
         let links = match fields.content {
-            Content::Directory { .. } => directory_links(tree, node),
+            Content::Directory { .. } => placed.links(node),
             _ => fields.links,
         };
         let mut entries = rock_ridge::attributes(fields, links, serial(node));
@@ -335,14 +363,16 @@ fn serial(node: NodeId) -> u32 {
     node.0.wrapping_add(1)
 }
 
-/// Returns the number of links to a directory: two and its subdirectories.
-fn directory_links(tree: &Tree, dir: NodeId) -> u32 {
-    let is_directory = |node: NodeId| matches!(tree.node(node).content, Content::Directory { .. });
-    let below = tree
-        .children(dir)
-        .iter()
-        .filter(|link| is_directory(link.node));
-    u32::try_from(below.count()).map_or(u32::MAX, |count| count.saturating_add(2))
+/// Counts the links to each directory: two and its subdirectories.
+pub(super) fn directory_links(tree: &Tree) -> Vec<u32> {
+    let mut links = vec![2_u32; tree.nodes().len()];
+    for link in tree.links() {
+        let is_directory = matches!(tree.node(link.node).content, Content::Directory { .. });
+        if is_directory && let Some(count) = links.get_mut(link.parent.index()) {
+            *count = count.saturating_add(1);
+        }
+    }
+    links
 }
 
 /// Returns the records of a content: their flags, first sectors and lengths.

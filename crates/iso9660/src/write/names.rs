@@ -180,6 +180,18 @@ impl IdentifierMaker {
     }
 }
 
+/// Returns whether an identifier of Joliet is the whole name, with the version of a file.
+pub(super) fn is_whole(identifier: &[u8], name: &[u8], is_directory: bool) -> bool {
+    let version = if is_directory { "" } else { ";1" };
+    let Ok(name) = std::str::from_utf8(name) else {
+        return false;
+    };
+    let units = name.encode_utf16().chain(version.encode_utf16());
+    units
+        .flat_map(u16::to_be_bytes)
+        .eq(identifier.iter().copied())
+}
+
 fn split(name: &[u8], is_directory: bool) -> (&[u8], &[u8]) {
     let dot = name.iter().rposition(|byte| *byte == b'.');
     match dot.filter(|at| *at > 0 && !is_directory) {

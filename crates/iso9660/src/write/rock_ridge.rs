@@ -8,7 +8,8 @@ use super::attributes;
 use super::contents::ContentPlace;
 use super::continuations::entry;
 use crate::layout::{
-    ComponentFlags, NameFlags, PosixFields, ShortDate, TimeFlags, ZisofsVersion, both32, signature,
+    ComponentFlags, NAME_MAX, NameFlags, PosixFields, ShortDate, TimeFlags, ZisofsVersion, both32,
+    signature,
 };
 
 /// The most bytes of a name in an NM entry.
@@ -80,9 +81,16 @@ pub(super) fn kind(tree: &Tree, node: &Node, place: Option<&ContentPlace>) -> Ve
     }
 }
 
-/// Makes the entries of extended attributes; `None` if they are too large.
+/// Makes the entries of extended attributes whose names can be read again; `None` if they are too
+/// large.
 pub(super) fn xattrs(tree: &Tree, node: &Node) -> Option<Vec<Vec<u8>>> {
-    attributes::entries(&tree.xattrs().pairs(node.xattrs))
+    let pairs = tree.xattrs().pairs(node.xattrs);
+    attributes::entries(&pairs.filter(|(name, _)| is_attribute(name)))
+}
+
+/// Returns whether our reader, and Linux, have attributes of such a name.
+pub(super) fn is_attribute(name: &[u8]) -> bool {
+    (1..=NAME_MAX).contains(&name.len()) && !name.contains(&0)
 }
 
 fn symlink(target: &[u8]) -> Vec<Vec<u8>> {

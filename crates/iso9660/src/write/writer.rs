@@ -1,18 +1,21 @@
 //! `IsoWriter`: the `ImageWriter` of this format.
 //!
-//! In: blocks, tree and content map. Out: bytes, to a sink, from front to back; the descriptors and
-//! the system area are replaced at the end.
+//! In: blocks, tree and content map. Out: bytes, to a sink, from front to back; the descriptors,
+//! the system area and the directories are replaced at the end.
 //!
-//! Content precedes the directories, which refer to it: it is written as it comes.
+//! Directories refer to content, and precede it: programs that read from front to back want them
+//! first. Their room is reserved when the tree is known. If they need more in the end, as files
+//! grew, they follow the content.
 
 use std::fmt;
 use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
 
 use sinterfs_block::Sink;
 use sinterfs_block::checksum::sha256;
 use sinterfs_model::{
-    Block, ContentMap, Error, Geometry, ImageWriter, Result, SegmentEncoder, Summary,
+    Block, ContentMap, Error, Geometry, ImageWriter, Loss, Result, SegmentEncoder, Summary,
     TailPlacement, TailSharing, Tree,
 };
 
@@ -20,19 +23,23 @@ use super::appended::{self, AppendedPlace};
 use super::boot::{self, DiskPlace, GPT_TAIL};
 use super::compression::ZisofsCompression;
 use super::contents::ContentWriter;
-use super::continuations::Continuations;
 use super::descriptors::{self, TreeKind, TreePlace};
-use super::directories::{Directories, Placed, number};
+use super::directories::{Placed, directory_links, number};
 use super::level::InterchangeLevel;
 use super::losses::losses;
 use super::names::Identifiers;
 use super::options::WriteOptions;
+use super::trees::{TreeLayout, TreeOut};
 use super::unit_encoder::UnitEncoder;
 use crate::layout::{FIRST_DESCRIPTOR, SECTOR, SECTOR_LEN, ZisofsVersion};
 
+/// Bytes of zeros that are written at a time.
+const STEP: usize = 1 << 20;
+
 /// Writes an image.
 ///
-/// Memory: the encoded units of one file, at most 256 MiB; `finish` takes about 400 bytes per name.
+/// Memory: the encoded units of one file, at most 256 MiB; `begin` and `finish` take about 400 bytes per
+/// name.
 pub struct IsoWriter {
     options: WriteOptions,
     contents: ContentWriter,
@@ -40,6 +47,8 @@ pub struct IsoWriter {
     boot: Vec<u32>,
     /// Bytes in front of the content.
     front_bytes: u64,
+    /// The sectors that are reserved for directories.
+    room: Range<u64>,
     blocks: u64,
     raw_bytes: u64,
 }
@@ -73,6 +82,7 @@ impl IsoWriter {
             contents: ContentWriter::new(out, 0, zisofs, options.marks_zisofs),
             boot: Vec::new(),
             front_bytes: 0,
+            room: 0..0,
             blocks: 0,
             raw_bytes: 0,
             options,
@@ -115,41 +125,62 @@ impl IsoWriter {
         Ok(())
     }
 
-    /// Writes one tree: its path tables, its directories, then their continuation areas.
-    fn tree(&mut self, tree: &Tree, map: &ContentMap, kind: Identifiers) -> Result<TreePlace> {
-        let placed = Placed {
+    /// Returns what the records of a tree are made of; `map` is there once content is written.
+    fn placed<'a>(&'a self, tree: &'a Tree, map: Option<&'a ContentMap>) -> Placed<'a> {
+        Placed {
             tree,
             map,
             contents: &self.contents,
             keeps_xattrs: self.options.xattrs,
             level: self.options.level,
+            links: directory_links(tree),
+        }
+    }
+
+    /// Returns the identifiers of each tree.
+    fn kinds(&self) -> Vec<Identifiers> {
+        let mut kinds = vec![Identifiers::of(self.options.level)];
+        if self.options.joliet {
+            let is_long = self.options.joliet_long;
+            kinds.push(Identifiers::Joliet { is_long });
+        }
+        kinds
+    }
+
+    /// Lays out all trees from a sector on.
+    fn lay_out(&self, placed: &Placed<'_>, mut sector: u64) -> Result<Vec<TreeLayout>> {
+        let mut trees = Vec::new();
+        for kind in self.kinds() {
+            let tree = TreeLayout::new(placed, kind, sector)?;
+            sector = tree.end;
+            trees.push(tree);
+        }
+        Ok(trees)
+    }
+
+    /// Writes all trees into the room that is reserved for them, or, if it is too short, behind the
+    /// content; returns their places, and the names that Joliet changed.
+    fn trees(&mut self, tree: &Tree, map: &ContentMap) -> Result<(Vec<TreePlace>, Option<Loss>)> {
+        let placed = self.placed(tree, Some(map));
+        let mut trees = self.lay_out(&placed, self.room.start)?;
+        let needed = trees.last().map_or(0, |tree| tree.end);
+        let is_reserved = needed <= self.room.end;
+        if !is_reserved {
+            trees = self.lay_out(&placed, self.contents.at / SECTOR)?;
+        }
+        drop(placed);
+        let mut out = TreeOut {
+            contents: &mut self.contents,
+            patches: is_reserved.then_some(self.room.start * SECTOR),
+            waiting: Vec::new(),
         };
-        let first = self.contents.at / SECTOR;
-        let mut continuations = Continuations::new(0);
-        let mut directories = Directories::new(&placed, kind, &mut continuations)?;
-        let table_len = directories.path_table(true)?.len() as u64;
-        let table_sectors = table_len.div_ceil(SECTOR);
-        let end = directories.lay_out(first + 2 * table_sectors);
-        if !continuations.is_empty() {
-            // records name the sectors of areas, which are known now: bsdtar wants them behind
-            continuations = Continuations::new(number(end)?);
-            directories = Directories::new(&placed, kind, &mut continuations)?;
-            directories.lay_out(first + 2 * table_sectors);
+        let mut places = Vec::new();
+        for tree in &mut trees {
+            places.push(tree.write(&mut out)?);
         }
-        for little in [true, false] {
-            let table = directories.path_table(little)?;
-            self.contents.write(&table)?;
-            self.contents.align()?;
-        }
-        let (root, root_len) = directories.root();
-        directories.encode(&mut |bytes| self.contents.write(bytes))?;
-        self.contents.write(&continuations.into_bytes())?;
-        Ok(TreePlace {
-            sectors: 0,
-            root: (number(root)?, number(root_len)?),
-            table_len: number(table_len)?,
-            tables: [number(first)?, number(first + table_sectors)?],
-        })
+        out.flush()?;
+        let renamed = trees.pop().filter(|_| places.len() > 1);
+        Ok((places, renamed.map(|tree| tree.directories.renamed)))
     }
 
     /// Returns what a partition table describes, if there is to be one; `image` is the end of the
@@ -256,6 +287,24 @@ impl ImageWriter for IsoWriter {
         })
     }
 
+    fn begin(&mut self, tree: &Tree) -> Result<()> {
+        if self.blocks > 0 {
+            return Err(Error::invalid("the tree comes before blocks"));
+        }
+        let trees = self.lay_out(&self.placed(tree, None), self.contents.at / SECTOR)?;
+        let end = trees.last().map_or(0, |tree| tree.end) * SECTOR;
+        drop(trees);
+        let zeros = vec![0; STEP];
+        while self.contents.at < end {
+            let left = usize::try_from(end - self.contents.at).unwrap_or(STEP);
+            let now = zeros.get(..left.min(STEP)).unwrap_or_default();
+            self.contents.write(now)?;
+        }
+        self.room = self.front_bytes / SECTOR..self.contents.at / SECTOR;
+        self.front_bytes = self.contents.at;
+        Ok(())
+    }
+
     fn put(&mut self, block: Block) -> Result<()> {
         let (number, expected) = (block.sequence, self.blocks);
         if u64::from(number) != expected {
@@ -271,11 +320,7 @@ impl ImageWriter for IsoWriter {
     fn finish(mut self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary> {
         self.contents.close()?;
         let block_bytes = self.contents.at - self.front_bytes;
-        let mut places = vec![self.tree(tree, map, Identifiers::of(self.options.level))?];
-        if self.options.joliet {
-            let is_long = self.options.joliet_long;
-            places.push(self.tree(tree, map, Identifiers::Joliet { is_long })?);
-        }
+        let (places, renamed) = self.trees(tree, map)?;
         self.seal(&places)?;
         let image_bytes = self.contents.at;
         Ok(Summary {
@@ -285,7 +330,7 @@ impl ImageWriter for IsoWriter {
             block_bytes,
             metadata_bytes: image_bytes - block_bytes,
             root_digest: None,
-            losses: losses(tree, self.options.xattrs),
+            losses: losses(tree, self.options.xattrs, renamed),
         })
     }
 }

@@ -67,14 +67,28 @@ impl ArchiveJob<'_> {
         }
     }
 
-    /// Counts the losses of an entry; fails if nothing may be lost.
+    /// Counts what an archive does not keep of any entry; fails if nothing may be lost.
     pub(super) fn lose(&self, losses: &[&'static str], spot: Spot) -> Result<()> {
         for what in losses {
-            if self.options.strict {
-                let error = Error::unsupported(format!("not kept: {what}"));
-                return Err(self.locate(error, spot));
-            }
+            self.refuse_loss(what, spot)?;
             self.counts.lose(what);
+        }
+        Ok(())
+    }
+
+    /// Names an entry that the archive does not have, or not whole; fails if nothing may be lost.
+    pub(super) fn leave_out(&self, losses: &[&'static str], spot: Spot) -> Result<()> {
+        for what in losses {
+            self.refuse_loss(what, spot)?;
+            self.counts.leave_out(what, self.plan.path_bytes(spot));
+        }
+        Ok(())
+    }
+
+    fn refuse_loss(&self, what: &str, spot: Spot) -> Result<()> {
+        if self.options.strict {
+            let error = Error::unsupported(format!("not kept: {what}"));
+            return Err(self.locate(error, spot));
         }
         Ok(())
     }

@@ -45,6 +45,17 @@ impl Known {
     }
 }
 
+impl Known {
+    /// Returns the bytes of holes that the archive has as zeros.
+    pub(super) fn unmapped_holes(&self) -> u64 {
+        if self.is_mapped || self.content.is_none() {
+            return 0;
+        }
+        let held: u64 = self.data.iter().map(|run| run.end - run.start).sum();
+        self.inode.size.saturating_sub(held)
+    }
+}
+
 impl ArchiveJob<'_> {
     /// Reads the attributes of a name; `missing` are leaves whose first names are not in the
     /// archive.

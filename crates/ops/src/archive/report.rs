@@ -28,6 +28,13 @@ pub struct ArchiveReport {
     pub losses: Vec<Loss>,
 }
 
+impl ArchiveReport {
+    /// Returns whether everything could be read, and the archive keeps every entry.
+    pub fn is_complete(&self) -> bool {
+        self.failed == 0 && !self.losses.iter().any(Loss::is_of_entries)
+    }
+}
+
 /// The report while it grows.
 #[derive(Debug, Default)]
 pub(super) struct Counts(Mutex<ArchiveReport>);
@@ -37,13 +44,27 @@ impl Counts {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Counts one more that is not kept.
+    /// Counts one more that is not kept of all entries.
     pub(super) fn lose(&self, what: &'static str) {
+        self.merge(Loss::new(what, 1));
+    }
+
+    /// Counts an entry, or a part of it, that is not kept, and names it.
+    pub(super) fn leave_out(&self, what: &'static str, path: Vec<u8>) {
+        let mut loss = Loss::entries(what);
+        loss.add(|| path);
+        self.merge(loss);
+    }
+
+    fn merge(&self, loss: Loss) {
         self.add(|report| {
-            let known = report.losses.iter_mut().find(|loss| loss.what == what);
+            let known = report
+                .losses
+                .iter_mut()
+                .find(|known| known.what == loss.what);
             match known {
-                Some(loss) => loss.count += 1,
-                None => report.losses.push(Loss::new(what, 1)),
+                Some(known) => known.merge(loss),
+                None => report.losses.push(loss),
             }
         });
     }

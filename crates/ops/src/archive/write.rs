@@ -18,6 +18,13 @@ use super::sequence::{Name, spot};
 use super::stream::ArchiveOutput;
 use crate::workers;
 
+/// The most bytes of holes that an archive has as zeros: a small image can have files with holes
+/// of 2^63 bytes.
+const MAX_ZEROS: u64 = 256 << 30;
+
+/// What is left out beyond that.
+const LONG_HOLES: &str = "files with holes that would be more than 256 GiB of zeros (left out)";
+
 /// Writes all names and returns the length of the archive.
 pub(super) fn write(archive: &ArchiveJob<'_>, out: &mut dyn Write) -> Result<u64> {
     let threads = workers::thread_count(archive.options.threads);
@@ -28,6 +35,7 @@ pub(super) fn write(archive: &ArchiveJob<'_>, out: &mut dyn Write) -> Result<u64
             stream: ArchiveOutput::new(out),
             position,
             missing: HashSet::new(),
+            zeros: 0,
         };
         for &name in &archive.sequence.names {
             writer.name(name)?;
@@ -45,6 +53,8 @@ struct Writer<'a, 'p> {
     position: &'a mut Position<'p>,
     /// Leaves that are not in the archive under their first names.
     missing: HashSet<u32>,
+    /// Bytes of holes that are zeros in the archive.
+    zeros: u64,
 }
 
 impl Writer<'_, '_> {
@@ -61,13 +71,22 @@ impl Writer<'_, '_> {
             self.miss(name);
             return Ok(());
         };
+        let zeros = self.zeros.saturating_add(known.unmapped_holes());
+        if zeros > MAX_ZEROS {
+            self.miss(name);
+            return archive.leave_out(&[LONG_HOLES], spot);
+        }
+        self.zeros = zeros;
         let (mut head, mut losses) = (Vec::new(), Vec::new());
         let follows = self.header(&mut head, name, &known, &mut losses)?;
-        if !matches!(name, Name::Early(_)) {
-            archive.lose(&losses, spot)?;
-        }
         if head.is_empty() {
-            return Ok(());
+            return archive.leave_out(&losses, spot);
+        }
+        if !matches!(name, Name::Early(_)) {
+            let is_part = |what: &&str| *what == tar::write::SENSELESS_ACL;
+            let (parts, others): (Vec<_>, Vec<_>) = losses.into_iter().partition(is_part);
+            archive.leave_out(&parts, spot)?;
+            archive.lose(&others, spot)?;
         }
         self.stream.put(&head)?;
         count(archive, name, &known);

@@ -108,15 +108,12 @@ pub(crate) fn choose(value: &Value, platform: Option<&str>) -> Result<Option<Str
     let own = format!("linux/{}", architecture());
     let wanted = platform.unwrap_or(&own);
     let is_wanted = |one: &&Value| {
-        let text = |name: &str| one.get("platform")?.get(name)?.as_str();
-        let (Some(os), Some(architecture)) = (text("os"), text("architecture")) else {
-            return false;
-        };
-        let short = format!("{os}/{architecture}");
-        let long = text("variant").map(|variant| format!("{short}/{variant}"));
-        short == wanted || long.is_some_and(|long| long == wanted)
+        let (short, long) = platform_of(one);
+        short == wanted || long == wanted
     };
-    let found = manifests.iter().find(is_wanted).or(match &manifests[..] {
+    let images = manifests.iter().filter(|one| !is_attestation(one));
+    let images: Vec<&Value> = images.collect();
+    let found = images.iter().copied().find(is_wanted).or(match images[..] {
         [only] if platform.is_none() => Some(only),
         _ => None,
     });
@@ -124,10 +121,34 @@ pub(crate) fn choose(value: &Value, platform: Option<&str>) -> Result<Option<Str
     match digest.filter(|digest| is_digest(digest)) {
         Some(digest) => Ok(Some(digest.to_owned())),
         None => {
-            let what = format!("there is no image for {wanted}");
+            let known: Vec<String> = images.iter().map(|one| platform_of(one).1).collect();
+            let known = known.join(", ");
+            let what = format!("there is no image for {wanted}; there are: {known}");
             Err(Failure::new(Cause::Missing, what))
         }
     }
+}
+
+/// Returns the platform of a manifest in an index, without and with its variant.
+fn platform_of(manifest: &Value) -> (String, String) {
+    let text = |name: &str| manifest.get("platform")?.get(name)?.as_str();
+    let (Some(os), Some(architecture)) = (text("os"), text("architecture")) else {
+        return Default::default();
+    };
+    let short = format!("{os}/{architecture}");
+    let long = text("variant").map(|variant| format!("{short}/{variant}"));
+    let long = long.unwrap_or_else(|| short.clone());
+    (short, long)
+}
+
+/// Returns whether a manifest is a statement about how an image was made, which is beside it, and
+/// no image.
+fn is_attestation(manifest: &Value) -> bool {
+    let kind = manifest
+        .get("annotations")
+        .and_then(|all| all.get("vnd.docker.reference.type"));
+    platform_of(manifest).0 == "unknown/unknown"
+        || kind.and_then(Value::as_str) == Some("attestation-manifest")
 }
 
 /// Returns the name that registries have for this machine's architecture.
@@ -253,6 +274,17 @@ mod tests {
         for platform in [None, Some("linux/y/v7"), Some("windows/x")] {
             assert_eq!(found(platform).unwrap_err().cause, Cause::Missing);
         }
+        let words = found(Some("windows/x")).unwrap_err().what;
+        assert!(
+            words.ends_with("there are: linux/x/v8, linux/y/v8"),
+            "{words}"
+        );
+        let statement = json!({
+            "digest": DIGEST,
+            "platform": {"os": "unknown", "architecture": "unknown"},
+        });
+        let beside = json!({"manifests": [entry("linux", "x"), statement]});
+        assert_eq!(choose(&beside, None).unwrap().unwrap(), DIGEST);
         let only = json!({"manifests": [entry("linux", "x")]});
         assert_eq!(choose(&only, None).unwrap().unwrap(), DIGEST);
         assert!(choose(&only, Some("linux/y")).is_err());

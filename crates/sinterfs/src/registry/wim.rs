@@ -5,6 +5,7 @@ mod parts;
 #[cfg(feature = "write")]
 mod writer;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -114,7 +115,8 @@ impl Handle for Opened {
 
     fn unrepresented(&self) -> Result<Vec<Loss>> {
         let losses = self.concrete.losses();
-        Ok(Loss::counted([
+        let mut all = self.concrete.lost_entries();
+        all.extend(Loss::counted([
             ("attributes of Windows", losses.attributes),
             ("security descriptors", losses.security),
             ("short names", losses.short_names),
@@ -123,9 +125,12 @@ impl Handle for Opened {
             ("object IDs", losses.object_ids),
             ("items of unknown kinds", losses.items),
             ("reparse points that are no links", losses.reparse_points),
-            ("named streams of more than 64 KiB", losses.streams),
-            ("entries whose names cannot be shown", losses.names),
-        ]))
+        ]));
+        Ok(all)
+    }
+
+    fn streams_as_attributes(&self) -> (BTreeSet<Vec<u8>>, u64) {
+        self.concrete.streams_as_attributes()
     }
 
     fn warnings(&self) -> Vec<Error> {

@@ -9,6 +9,7 @@
 
 mod faulty_reads;
 mod faulty_writes;
+mod named_streams;
 mod solid_chunks;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! The options of a new image, resolved from a request and its level, as a format receives them.
 
+use std::collections::BTreeSet;
+
 use sinterfs_block::Sink;
 use sinterfs_block::codec::Encoding;
 use sinterfs_pipeline::Scratch;
@@ -43,6 +45,8 @@ pub struct CreateOptions {
     pub per_file: PerFileOptions,
     /// For formats whose images are volumes.
     pub volume: VolumeOptions,
+    /// The extended attributes that are named streams in images that are read.
+    pub streams: BTreeSet<Vec<u8>>,
 }
 
 /// How an image is created whose blocks hold many files.

@@ -140,12 +140,16 @@ impl Work<'_> {
     }
 
     /// Completes the pipeline's report with counts of the input.
-    fn report(&self, mut pipeline: PipelineReport) -> BuildReport {
+    pub(crate) fn report(&self, mut pipeline: PipelineReport) -> BuildReport {
         let input = &self.prepared.input;
         input.add_unrepresented(&mut pipeline.image.losses);
         if !self.format.knows(Setting::AllTimes) {
             let lost = input.times_of_access(&pipeline.tree);
             pipeline.image.losses.extend(lost);
+        }
+        if !self.format.has_named_streams() {
+            let streams = input.streams_as_attributes();
+            pipeline.image.losses.extend(streams);
         }
         pipeline.memory = pipeline.memory.saturating_add(input.cache_bytes());
         BuildReport {

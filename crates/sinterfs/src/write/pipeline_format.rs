@@ -46,6 +46,10 @@ pub trait PipelineFormat: Sync {
         let _ = compression;
         true
     }
+    /// Returns whether files can have named streams.
+    fn has_named_streams(&self) -> bool {
+        false
+    }
     /// Returns whether the beginning of an image is written last.
     fn patches(&self) -> bool;
     /// Creates an image; `blob` receives the content if the request names one and `knows` allows

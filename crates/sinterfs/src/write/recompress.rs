@@ -166,7 +166,7 @@ fn rebuild(
     observer: &dyn Observer,
 ) -> Result<RecompressReport> {
     let build = &request.build;
-    let new = registry::for_output(build.format.as_deref(), build.path())?;
+    let new = registry::by_name(opened.format())?;
     let job = BuildJob::new(new.format.name(), build, || Ok(prepared));
     let report = new.writer.build(job, observer)?;
     Ok(RecompressReport {
@@ -187,6 +187,15 @@ fn rewrite(
 ) -> Result<RecompressReport> {
     let build = &request.build;
     let format = opened.raw().info().format;
+    // before options that have other words in formats whose blocks are not copied
+    let reuse = opened.handle().reuse().ok_or_else(|| {
+        let option = Setting::Rebuild;
+        Error::unsupported(format!(
+            "blocks of {format} images cannot be copied to a new image; {option} packs all content \
+             again"
+        ))
+        .about([option])
+    })?;
     let writer = registry::by_name(format)?.writer;
     let mut create = writer.resolve(format, build, prepared)?;
     if create.solid.history.is_some() {
@@ -229,14 +238,6 @@ fn rewrite(
             output.make_executable()?;
         }
     }
-    let reuse = opened.handle().reuse().ok_or_else(|| {
-        let option = Setting::Rebuild;
-        Error::unsupported(format!(
-            "blocks of {format} images cannot be copied to a new image; {option} packs all content \
-             again"
-        ))
-        .about([option])
-    })?;
     let written = reuse.rewrite(Box::new(out), &options, observer);
     let mut written = written.map_err(|error| interrupted(error, observer))?;
     if remade.is_some() {

@@ -23,14 +23,26 @@ pub struct BuildReport {
 }
 
 impl BuildReport {
-    /// Returns whether every file was read whole, unchanged and at once.
+    /// Returns whether every file was read whole, unchanged and at once, and the image keeps it.
     pub fn is_complete(&self) -> bool {
         self.incomplete() == 0
     }
 
-    /// Counts files that were left out, cut, changed while they were read, or could not be read
-    /// at the first attempt.
+    /// Counts files that were left out, cut, changed while they were read, could not be read at
+    /// the first attempt, or that the image does not keep.
     pub fn incomplete(&self) -> u64 {
+        self.not_read() + self.not_kept()
+    }
+
+    /// Counts entries, and attributes of entries, that the image does not keep although the format
+    /// has such.
+    pub fn not_kept(&self) -> u64 {
+        let losses = self.pipeline.image.losses.iter();
+        let of_entries = losses.filter(|loss| loss.is_of_entries());
+        of_entries.map(|loss| loss.count).sum()
+    }
+
+    fn not_read(&self) -> u64 {
         let pipeline = &self.pipeline;
         pipeline.left_out + pipeline.unreadable + pipeline.changed + pipeline.retried
     }
@@ -66,8 +78,8 @@ pub(crate) fn interrupted(error: Error, observer: &dyn Observer) -> Error {
 
 /// Fails if anything was lost, as `strict` requires.
 pub(crate) fn demand_all(report: &BuildReport) -> Result<()> {
-    if !report.is_complete() {
-        let count = report.incomplete();
+    let count = report.not_read();
+    if count > 0 {
         let option = Setting::Strict;
         let what = format!("{count} files could not be read as they were ({option})");
         return Err(Error::invalid(what).about([option]));
@@ -75,9 +87,23 @@ pub(crate) fn demand_all(report: &BuildReport) -> Result<()> {
     demand_losses(&report.pipeline.image.losses)
 }
 
+/// Returns the first paths of a loss in words.
+fn named(loss: &Loss) -> String {
+    const MAX: usize = 10;
+    if loss.paths.is_empty() {
+        return String::new();
+    }
+    let first = loss.paths.iter().take(MAX);
+    let first: Vec<_> = first.map(|path| String::from_utf8_lossy(path)).collect();
+    let more = if loss.count > MAX as u64 { ", ..." } else { "" };
+    format!(": {}{more}", first.join(", "))
+}
+
 /// Fails if the format could not keep something.
 pub(crate) fn demand_losses(losses: &[Loss]) -> Result<()> {
-    match losses.first() {
+    // what is named comes first
+    let of_entries = losses.iter().find(|loss| loss.is_of_entries());
+    match of_entries.or(losses.first()) {
         Some(loss) => {
             let option = Setting::Strict;
             let can = if loss.settings().next().is_none() {
@@ -85,7 +111,7 @@ pub(crate) fn demand_losses(losses: &[Loss]) -> Result<()> {
             } else {
                 "the image would not keep"
             };
-            let what = format!("{can} {loss} ({option})");
+            let what = format!("{can} {loss}{} ({option})", named(loss));
             Err(Error::unsupported(what).about([option].into_iter().chain(loss.settings())))
         }
         None => Ok(()),

@@ -50,6 +50,7 @@ pub(crate) fn create_options(
         duplicates: request.duplicates,
         per_file,
         volume: request.volume.clone(),
+        streams: prepared.input.stream_attributes().clone(),
     })
 }
 

@@ -13,16 +13,10 @@ use zerocopy::FromBytes;
 use super::metadata::{Metadata, MetadataReader, Table};
 use super::superblock::Superblock;
 use super::table::{LookupTable, TableLayout};
-use crate::layout::{MetaRef, XattrEntry, XattrId, XattrTable, XattrValue};
-
-/// The longest value on Linux in bytes.
-const VALUE_MAX: u32 = 64 << 10;
-
-/// The largest total of an inode's attributes in bytes of memory.
-const TOTAL_MAX: usize = 16 << 20;
-
-/// The approximate memory of a pair besides its bytes.
-const PAIR_COST: usize = 64;
+use crate::layout::{
+    MetaRef, XATTR_PAIR_COST as PAIR_COST, XATTR_TOTAL_MAX as TOTAL_MAX,
+    XATTR_VALUE_MAX as VALUE_MAX, XattrEntry, XattrId, XattrTable, XattrValue,
+};
 
 /// The attributes of an image.
 #[derive(Debug)]

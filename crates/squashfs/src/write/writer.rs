@@ -192,7 +192,7 @@ impl SquashfsWriter {
         drop(inodes);
         if let Some(mut xattrs) = stored {
             offsets.xattrs = self.xattrs(&mut xattrs, encoder(UncompressedPart::Xattrs))?;
-            losses.extend(xattr_losses(&xattrs));
+            losses.extend(xattrs.dropped.into_losses());
         }
         self.blocks = blocks;
         losses.retain(|loss| loss.count > 0);
@@ -331,17 +331,6 @@ fn time_losses(inodes: &InodeTable<'_>) -> Vec<Loss> {
     );
     let rounded = Loss::precision("fractions of a second", inodes.rounded, None);
     rounded.into_iter().chain([clamped]).collect()
-}
-
-fn xattr_losses(xattrs: &Xattrs<'_>) -> Vec<Loss> {
-    let loss = Loss::new;
-    vec![
-        loss("POSIX ACLs", xattrs.dropped.acls),
-        loss(
-            "extended attributes that are not in user, trusted or security",
-            xattrs.dropped.others,
-        ),
-    ]
 }
 
 impl ImageWriter for SquashfsWriter {

@@ -13,12 +13,15 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use sinterfs_model::{Error, Result, Tree, XattrSet};
+use sinterfs_model::{Error, Loss, NodeId, Result, Tree, XattrSet};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
 use super::stream::{Encoder, MetadataStream};
-use crate::layout::{NO_XATTR, XattrEntry, XattrId, XattrKind, XattrValue};
+use crate::layout::{
+    NO_XATTR, XATTR_PAIR_COST, XATTR_TOTAL_MAX, XATTR_VALUE_MAX, XattrEntry, XattrId, XattrKind,
+    XattrValue,
+};
 
 /// The length of a reference to an out-of-line value: only longer values are shared.
 const REFERENCE: u32 = 8;
@@ -30,13 +33,73 @@ const PREFIXES: [(&[u8], u16); 3] = [
     (b"security.", XattrKind::SECURITY),
 ];
 
-/// The numbers of attributes that the format cannot represent, counted per inode.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// The attributes that the image does not keep, counted per inode.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Dropped {
     /// POSIX ACLs.
-    pub(super) acls: u64,
+    acls: u64,
     /// Names with any other unsupported prefix.
-    pub(super) others: u64,
+    others: u64,
+    /// Those that are too large for readers.
+    large: Loss,
+}
+
+impl Default for Dropped {
+    fn default() -> Self {
+        Self {
+            acls: 0,
+            others: 0,
+            large: Loss::entries(
+                "extended attributes with values above 64 KiB, or beyond 16 MiB of an inode",
+            ),
+        }
+    }
+}
+
+impl Dropped {
+    /// Returns the losses to report.
+    pub(super) fn into_losses(self) -> Vec<Loss> {
+        let mut losses = Loss::counted([
+            ("POSIX ACLs", self.acls),
+            (
+                "extended attributes that are not in user, trusted or security",
+                self.others,
+            ),
+        ]);
+        losses.extend(Loss::happened([self.large]));
+        losses
+    }
+}
+
+/// What becomes of an attribute.
+enum Fate<'a> {
+    /// It is stored: prefix, rest of the name, value.
+    Kept(u16, &'a [u8], &'a [u8]),
+    Acl,
+    Foreign,
+    /// Our reader, and Linux, would refuse it; its name.
+    Large(&'a [u8]),
+}
+
+/// Returns what becomes of each attribute of a set.
+fn fates(tree: &Tree, set: XattrSet) -> impl Iterator<Item = Fate<'_>> {
+    let mut total = 0;
+    tree.xattrs().pairs(set).map(move |(name, value)| {
+        let split = |&(prefix, kind)| Some((kind, name.strip_prefix(prefix)?));
+        let Some((kind, rest)) = PREFIXES.iter().find_map(split) else {
+            return if name.starts_with(b"system.posix_acl_") {
+                Fate::Acl
+            } else {
+                Fate::Foreign
+            };
+        };
+        let needed = name.len() + value.len() + XATTR_PAIR_COST;
+        if value.len() > XATTR_VALUE_MAX as usize || total + needed > XATTR_TOTAL_MAX {
+            return Fate::Large(name);
+        }
+        total += needed;
+        Fate::Kept(kind, rest, value)
+    })
 }
 
 /// The sets of an image.
@@ -68,7 +131,7 @@ impl<'a> Xattrs<'a> {
             values: HashMap::new(),
         };
         let mut seen = vec![None; xattrs.indexes.len()];
-        for node in tree.nodes() {
+        for (node, id) in tree.nodes().iter().zip(0..) {
             let set = node.xattrs;
             if set.is_none() {
                 continue;
@@ -77,7 +140,8 @@ impl<'a> Xattrs<'a> {
             let dropped = match seen.get(slot).copied().flatten() {
                 Some(dropped) => dropped,
                 None => {
-                    let dropped = xattrs.count_dropped(set);
+                    let is_kept = |fate: Fate<'_>| matches!(fate, Fate::Kept(..));
+                    let dropped = !fates(tree, set).all(is_kept);
                     let index = xattrs.store(set)?;
                     let (Some(seen), Some(slot)) =
                         (seen.get_mut(slot), xattrs.indexes.get_mut(slot))
@@ -90,8 +154,9 @@ impl<'a> Xattrs<'a> {
                     dropped
                 }
             };
-            xattrs.dropped.acls += u64::from(dropped.0);
-            xattrs.dropped.others += u64::from(dropped.1);
+            if dropped {
+                xattrs.count_dropped(NodeId(id), set);
+            }
         }
         xattrs.stream.end()?;
         (xattrs.known, xattrs.values) = (HashMap::new(), HashMap::new());
@@ -111,26 +176,25 @@ impl<'a> Xattrs<'a> {
 
     /// Returns the supported attributes of a set: prefix, rest of the name, value.
     fn kept(tree: &Tree, set: XattrSet) -> impl Iterator<Item = (u16, &[u8], &[u8])> {
-        tree.xattrs().pairs(set).filter_map(|(name, value)| {
-            let split = |&(prefix, kind)| Some((kind, name.strip_prefix(prefix)?));
-            let (kind, rest) = PREFIXES.iter().find_map(split)?;
-            Some((kind, rest, value))
+        fates(tree, set).filter_map(|fate| match fate {
+            Fate::Kept(kind, rest, value) => Some((kind, rest, value)),
+            _ => None,
         })
     }
 
-    fn count_dropped(&self, set: XattrSet) -> (u32, u32) {
-        let mut count = (0, 0);
-        for (name, _) in self.tree.xattrs().pairs(set) {
-            if PREFIXES.iter().any(|(prefix, _)| name.starts_with(prefix)) {
-                continue;
-            }
-            if name.starts_with(b"system.posix_acl_") {
-                count.0 += 1;
-            } else {
-                count.1 += 1;
+    /// Counts the attributes of a node that are not kept.
+    fn count_dropped(&mut self, node: NodeId, set: XattrSet) {
+        for fate in fates(self.tree, set) {
+            match fate {
+                Fate::Kept(..) => {}
+                Fate::Acl => self.dropped.acls += 1,
+                Fate::Foreign => self.dropped.others += 1,
+                Fate::Large(name) => {
+                    let tree = self.tree;
+                    self.dropped.large.add(|| tree.attribute_path(node, name));
+                }
             }
         }
-        count
     }
 
     /// Stores a set unless an equal one is stored; returns its index.
@@ -275,7 +339,10 @@ mod tests {
         ]);
         let (indexes, bytes, dropped) = indexes(&tree);
         assert_eq!(indexes, [0, 0, 1, NO_XATTR, NO_XATTR, 2]);
-        assert_eq!(dropped, Dropped { acls: 2, others: 1 });
+        assert_eq!(
+            (dropped.acls, dropped.others, dropped.large.count),
+            (2, 1, 0)
+        );
         let all = [
             &[109 + 1 + 21 + 10 + 10, 0x80][..],
             // user.a, inline
@@ -290,6 +357,21 @@ mod tests {
         ]
         .concat();
         assert_eq!(bytes[2..], all[2..]);
+    }
+
+    #[test]
+    fn what_readers_refuse_is_named() {
+        let large = vec![b'v'; 70_000];
+        let just = vec![b'v'; 65_536];
+        let names: Vec<String> = (0..300).map(|n| format!("user.{n:03}")).collect();
+        let many: Vec<(&str, &[u8])> = names.iter().map(|name| (&**name, &*just)).collect();
+        let tree = tree(&[&[("user.big", &large), ("user.ok", b"1")], &many]);
+        let (indexes, _, dropped) = indexes(&tree);
+        assert_eq!(indexes, [0, 1]);
+        // 16 MiB have 255 of them, with what each costs
+        assert_eq!(dropped.large.count, 1 + 300 - 255);
+        assert_eq!(dropped.large.paths[0], b"00: user.big");
+        assert_eq!(dropped.large.paths[1], b"01: user.255");
     }
 
     #[test]

@@ -223,9 +223,7 @@ impl Image for Wim {
             is_old: node.has_old_xattrs,
         };
         let mut found = items::xattrs(item)?;
-        let range = node.streams.start as usize..node.streams.end as usize;
-        let streams = self.nodes.streams.get(range).unwrap_or_default();
-        let mut streams: Vec<&NamedStream> = streams.iter().collect();
+        let mut streams: Vec<&NamedStream> = self.nodes.streams_of(node).iter().collect();
         streams.sort_by(|one, other| one.name.cmp(&other.name));
         streams.dedup_by(|later, first| later.name == first.name);
         let mut left = STREAMS_MAX;

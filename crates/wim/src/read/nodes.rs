@@ -9,7 +9,7 @@
 //!
 //! Memory: some 130 bytes per inode, 16 per name, and the bytes of names and attributes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use sinterfs_block::checksum::Sha1Digest;
@@ -83,8 +83,12 @@ pub(crate) struct Nodes {
     pub(crate) streams: Vec<NamedStream>,
     pub(crate) items: Vec<u8>,
     pub(crate) unshown: Unshown,
+    /// Inodes with streams whose names no attribute can have.
+    pub(crate) odd_streams: Vec<u32>,
     /// Entries that were left out, with the reasons.
     pub(crate) left_out: Vec<String>,
+    /// The names of these entries.
+    pub(crate) left_out_names: Vec<Vec<u8>>,
     pub(crate) left_out_count: u64,
     /// Bytes of memory that further inodes may take.
     budget: u64,
@@ -100,6 +104,12 @@ impl Nodes {
 
     pub(crate) fn get(&self, index: u32) -> Option<&WimNode> {
         self.all.get(index as usize)
+    }
+
+    /// Returns the named streams of an inode.
+    pub(crate) fn streams_of(&self, node: &WimNode) -> &[NamedStream] {
+        let range = node.streams.start as usize..node.streams.end as usize;
+        self.streams.get(range).unwrap_or_default()
     }
 
     /// Returns a name by its number.
@@ -155,10 +165,41 @@ impl Nodes {
         Ok(())
     }
 
+    /// Returns the first path of each of these inodes, sorted.
+    pub(crate) fn paths(&self, wanted: &BTreeSet<u32>) -> Vec<Vec<u8>> {
+        let mut found: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
+        // names of all inodes, and the directories that they are in
+        let mut above: Vec<Option<(u32, u32)>> = vec![None; self.all.len()];
+        for (dir, node) in (0..).zip(&self.all) {
+            for number in node.names.clone() {
+                let of = self.name(number).map(|(_, of)| of as usize);
+                if let Some(place) = of.and_then(|of| above.get_mut(of))
+                    && place.is_none()
+                {
+                    *place = Some((dir, number));
+                }
+            }
+        }
+        for &index in wanted.iter().take(MAX_REPORTED) {
+            let (mut parts, mut at) = (Vec::new(), index);
+            while let Some((dir, number)) = above.get(at as usize).copied().flatten() {
+                parts.push(self.name(number).map_or(&[][..], |(name, _)| name));
+                at = dir;
+            }
+            parts.reverse();
+            let path = parts.join(&b'/');
+            found.insert(index, if path.is_empty() { b".".to_vec() } else { path });
+        }
+        let mut paths: Vec<_> = found.into_values().collect();
+        paths.sort_unstable();
+        paths
+    }
+
     fn leave_out(&mut self, name: &[u8], why: &str) {
         self.left_out_count += 1;
         if self.left_out.len() < MAX_REPORTED {
             let shown = String::from_utf8_lossy(name);
+            self.left_out_names.push(name.to_vec());
             self.left_out
                 .push(format!("the entry {shown:?} is left out: {why}"));
         }
@@ -356,7 +397,7 @@ impl MetadataWalk<'_> {
         let (named, others): (Vec<_>, Vec<_>) = streams
             .into_iter()
             .partition(|stream| !stream.name.contains(&0) && stream.name.len() <= STREAM_NAME_MAX);
-        self.nodes.unshown.streams += others.len() as u64;
+        let has_others = !others.is_empty();
         node.streams = self.keep_streams(named)?;
         if let Some(item) = items.xattrs {
             // checked here, so that reading them cannot fail
@@ -368,6 +409,10 @@ impl MetadataWalk<'_> {
             node.has_old_xattrs = item.is_old;
         }
         let index = self.nodes.push(node)?;
+        if has_others {
+            self.nodes.charge(size_of::<u32>())?;
+            self.nodes.odd_streams.push(index);
+        }
         if has_links {
             self.nodes.charge(size_of::<Group>())?;
             self.groups.insert(group, index);

@@ -5,18 +5,20 @@
 //! **Invariant:** memory besides the cache of chunks is that of blobs and inodes, which the limits
 //! bound.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::{self, BlockCache};
 use sinterfs_block::checksum::Sha1;
-use sinterfs_model::{Capability, Error, FileType, FsInfo, ImageInfo, Ino, Kind, Limits, Result};
+use sinterfs_model::{
+    Capability, Error, FileType, FsInfo, ImageInfo, Ino, Kind, Limits, Loss, Result,
+};
 
 use super::blobs::BlobTable;
 use super::content::Contents;
 use super::digests::{self, DigestChecks};
-use super::nodes::{NO_BLOB, Nodes};
+use super::nodes::{NO_BLOB, NamedStream, Nodes};
 use super::parts::Part;
 use super::xml;
 use crate::layout::{HeaderFlags, ResourceFlags, WimHeader};
@@ -86,10 +88,6 @@ pub struct WimLosses {
     pub object_ids: u64,
     /// Items of unknown kinds.
     pub items: u64,
-    /// Named streams whose content or names are too long for extended attributes.
-    pub streams: u64,
-    /// Entries whose names cannot be shown.
-    pub names: u64,
 }
 
 /// The most bytes of a named stream that is shown as an extended attribute.
@@ -215,10 +213,6 @@ impl Wim {
     /// Returns what is not shown.
     pub fn losses(&self) -> WimLosses {
         let unshown = &self.nodes.unshown;
-        let large = self.nodes.streams.iter().filter(|stream| {
-            let found = self.contents.table.get(stream.blob);
-            found.is_some_and(|(blob, _)| blob.len > STREAM_MAX)
-        });
         WimLosses {
             attributes: unshown.attributes,
             security: unshown.security,
@@ -228,9 +222,50 @@ impl Wim {
             reparse_points: unshown.reparse_points,
             object_ids: unshown.object_ids,
             items: unshown.items,
-            streams: unshown.streams + large.count() as u64,
-            names: self.nodes.left_out_count,
         }
+    }
+
+    /// Returns the entries and parts of them that are not shown.
+    pub fn lost_entries(&self) -> Vec<Loss> {
+        let mut names = Loss::entries("entries whose names cannot be shown");
+        for name in &self.nodes.left_out_names {
+            names.add(|| name.clone());
+        }
+        names.count = self.nodes.left_out_count;
+        let what = "files with named streams of more than 64 KiB, or with names that no attribute \
+                    can have";
+        let mut streams = Loss::entries(what);
+        let large = (0..).zip(&self.nodes.all);
+        let large = large.filter(|(_, node)| {
+            let mut streams = self.nodes.streams_of(node).iter();
+            streams.any(|stream| !self.is_shown(stream))
+        });
+        let mut inodes: BTreeSet<u32> = large.map(|(index, _)| index).collect();
+        inodes.extend(&self.nodes.odd_streams);
+        if !inodes.is_empty() {
+            for path in self.nodes.paths(&inodes) {
+                streams.add(|| path);
+            }
+            streams.count = inodes.len() as u64;
+        }
+        Loss::happened([names, streams])
+    }
+
+    /// Returns the full names of the extended attributes that are named streams, and how many
+    /// streams these are.
+    pub fn streams_as_attributes(&self) -> (BTreeSet<Vec<u8>>, u64) {
+        let shown = self.nodes.streams.iter();
+        let shown = shown.filter(|stream| self.is_shown(stream));
+        let mut count = 0;
+        let counted = shown.inspect(|_| count += 1);
+        let names = counted.map(|stream| [b"user.", &*stream.name].concat());
+        (names.collect(), count)
+    }
+
+    /// Returns whether a named stream is shown as an attribute.
+    fn is_shown(&self, stream: &NamedStream) -> bool {
+        let found = self.contents.table.get(stream.blob);
+        found.is_none_or(|(blob, _)| blob.len <= STREAM_MAX)
     }
 
     /// Returns which entries are left out, and why; of many only the first.

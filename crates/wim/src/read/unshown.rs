@@ -9,8 +9,6 @@ pub(crate) struct Unshown {
     pub(crate) reparse_points: u64,
     pub(crate) births: u64,
     pub(crate) accesses: u64,
-    /// Streams with names that no attribute can have.
-    pub(crate) streams: u64,
     /// Inodes with an object ID of NTFS.
     pub(crate) object_ids: u64,
     /// Items whose tag is not known.

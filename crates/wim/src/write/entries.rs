@@ -16,6 +16,9 @@ const EPOCH: i64 = 11_644_473_600;
 /// The length of an entry in bytes, without names.
 const ENTRY_LEN: usize = 102;
 
+/// The length of the entry of a stream in bytes, without its name.
+const STREAM_LEN: usize = 38;
+
 /// Nanoseconds in the unit of times.
 pub(super) const UNIT_NANOS: u32 = 100;
 
@@ -26,7 +29,7 @@ const VALUE_MAX: usize = u16::MAX as usize;
 const XATTR_NAME_MAX: usize = u8::MAX as usize;
 
 /// What an entry refers to.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct References {
     pub(super) listing: u64,
     pub(super) digest: Sha1Digest,
@@ -34,6 +37,8 @@ pub(super) struct References {
     pub(super) tag: u32,
     /// The number that all names of one inode have; 0 for a single name.
     pub(super) group: u64,
+    /// The names of named streams in UTF-16, with their digests.
+    pub(super) streams: Vec<(Vec<u8>, Sha1Digest)>,
 }
 
 /// Converts a time to units of 100 ns since 1601; times before are 0.
@@ -46,11 +51,19 @@ pub(super) fn units(time: Time) -> u64 {
 
 /// Returns whether an extended attribute can be stored.
 pub(super) fn fits(name: &[u8], value: &[u8]) -> bool {
-    name.len() <= XATTR_NAME_MAX && value.len() <= VALUE_MAX
+    let is_name = (1..=XATTR_NAME_MAX).contains(&name.len()) && !name.contains(&0);
+    is_name && value.len() <= VALUE_MAX
 }
 
-/// Appends the entry of a name in UTF-16, and of its streams.
-pub(super) fn put(out: &mut Vec<u8>, tree: &Tree, node: &Node, name: &[u8], to: &References) {
+/// Appends the entry of a name in UTF-16, and of its streams; `is_stream` are the attributes that
+/// are among these.
+pub(super) fn put(
+    out: &mut Vec<u8>,
+    (tree, node): (&Tree, &Node),
+    name: &[u8],
+    to: &References,
+    is_stream: &dyn Fn(&[u8]) -> bool,
+) {
     let start = out.len();
     let kind = node.content.kind();
     let is_link = kind == FileType::Symlink;
@@ -67,8 +80,11 @@ pub(super) fn put(out: &mut Vec<u8>, tree: &Tree, node: &Node, name: &[u8], to: 
     // those of access, of which any read makes a new one, would make images of one tree differ
     let modified = units(node.meta.times.modified).to_le_bytes();
     out.extend([modified; 3].as_flattened());
-    // that of a link is in a stream, as is its empty content
-    out.extend(if is_link { [0; 20] } else { to.digest });
+    let unnamed = unnamed(kind, to);
+    // that of a link is in a stream, as is its empty content, and that of other content if there
+    // are named ones
+    let is_apart = is_link || !to.streams.is_empty();
+    out.extend(if is_apart { [0; 20] } else { to.digest });
     out.extend([0; 4]);
     if is_link {
         out.extend(to.tag.to_le_bytes());
@@ -77,7 +93,8 @@ pub(super) fn put(out: &mut Vec<u8>, tree: &Tree, node: &Node, name: &[u8], to: 
     } else {
         out.extend(to.group.to_le_bytes());
     }
-    out.extend(if is_link { 2_u16 } else { 0 }.to_le_bytes());
+    let streams = u16::try_from(unnamed.len() + to.streams.len()).unwrap_or(0);
+    out.extend(streams.to_le_bytes());
     out.extend([0; 2]);
     out.extend(u16::try_from(name.len()).unwrap_or(0).to_le_bytes());
     debug_assert_eq!(out.len() - start, ENTRY_LEN);
@@ -86,27 +103,42 @@ pub(super) fn put(out: &mut Vec<u8>, tree: &Tree, node: &Node, name: &[u8], to: 
         out.extend([0; 2]);
     }
     pad(out);
-    put_items(out, tree, node);
+    put_items(out, tree, node, is_stream);
     let len = (out.len() - start) as u64;
     if let Some(room) = out.get_mut(start..start + 8) {
         room.copy_from_slice(&len.to_le_bytes());
     }
-    if is_link {
-        put_stream(out, &to.digest);
-        put_stream(out, &[0; 20]);
+    for digest in &unnamed {
+        put_stream(out, b"", digest);
+    }
+    for (name, digest) in &to.streams {
+        put_stream(out, name, digest);
     }
 }
 
-/// Appends a stream without a name.
-fn put_stream(out: &mut Vec<u8>, digest: &Sha1Digest) {
-    out.extend(40_u64.to_le_bytes());
+/// Returns the digests of the streams without a name that follow an entry.
+fn unnamed(kind: FileType, to: &References) -> Vec<Sha1Digest> {
+    match kind {
+        FileType::Symlink => vec![to.digest, [0; 20]],
+        FileType::File if !to.streams.is_empty() => vec![to.digest],
+        _ => Vec::new(),
+    }
+}
+
+/// Appends a stream.
+fn put_stream(out: &mut Vec<u8>, name: &[u8], digest: &Sha1Digest) {
+    let end = if name.is_empty() { 0 } else { 2 };
+    let len = (STREAM_LEN + name.len() + end).next_multiple_of(8) as u64;
+    out.extend(len.to_le_bytes());
     out.extend([0; 8]);
     out.extend(digest);
-    out.extend([0; 2]);
+    out.extend(u16::try_from(name.len()).unwrap_or(0).to_le_bytes());
+    out.extend_from_slice(name);
+    out.extend([0; 2].get(..end).unwrap_or_default());
     pad(out);
 }
 
-fn put_items(out: &mut Vec<u8>, tree: &Tree, node: &Node) {
+fn put_items(out: &mut Vec<u8>, tree: &Tree, node: &Node, is_stream: &dyn Fn(&[u8]) -> bool) {
     let meta = &node.meta;
     let rdev = match node.content {
         Content::CharDevice(rdev) | Content::BlockDevice(rdev) => rdev.to_dev_t(),
@@ -117,7 +149,7 @@ fn put_items(out: &mut Vec<u8>, tree: &Tree, node: &Node) {
     put_item(out, items::UNIX_DATA, &words.map(u32::to_le_bytes).concat());
     let mut xattrs = Vec::new();
     for (name, value) in tree.xattrs().pairs(node.xattrs) {
-        if !fits(name, value) {
+        if !fits(name, value) || is_stream(name) {
             continue;
         }
         xattrs.extend(u16::try_from(value.len()).unwrap_or(0).to_le_bytes());

@@ -2,23 +2,18 @@
 //!
 //! In: the tree. Out: losses, without those of count zero.
 
-use sinterfs_model::{Content, Loss, NodeId, Rdev, Tree};
+use std::collections::BTreeSet;
+
+use sinterfs_model::{Content, Loss, NodeId, Tree};
 
 use super::entries::{UNIT_NANOS, fits, units};
+use super::metadata::{LeftOut, stream_name};
 
 /// Counts what is lost.
-pub(super) fn losses(tree: &Tree, left_out: u64) -> Vec<Loss> {
+pub(super) fn losses(tree: &Tree, left_out: LeftOut, streams: &BTreeSet<Vec<u8>>) -> Vec<Loss> {
     let nodes = || tree.nodes().iter();
     let links =
         nodes().filter(|node| node.links > 1 && matches!(node.content, Content::Symlink(_)));
-    let unfit = nodes().map(|node| {
-        let pairs = tree.xattrs().pairs(node.xattrs);
-        pairs.filter(|(name, value)| !fits(name, value)).count() as u64
-    });
-    let devices = nodes().filter(|node| match node.content {
-        Content::CharDevice(rdev) | Content::BlockDevice(rdev) => is_large(rdev),
-        _ => false,
-    });
     let early = nodes().filter(|node| {
         let modified = node.meta.times.modified;
         units(modified) == 0
@@ -29,30 +24,30 @@ pub(super) fn losses(tree: &Tree, left_out: u64) -> Vec<Loss> {
     });
     let root = tree.node(NodeId::ROOT);
     debug_assert!(matches!(root.content, Content::Directory { .. }));
-    let mut losses = Loss::counted([
-        (
-            "names that are not UTF-8 (left out, with what is below)",
-            left_out,
-        ),
+    let mut losses = left_out.into_losses();
+    losses.extend(unfit_attributes(tree, streams));
+    losses.extend(Loss::counted([
         (
             "hard links of symlinks (separate inodes with the same target)",
             links.map(|node| u64::from(node.links) - 1).sum(),
         ),
-        (
-            "extended attributes with values above 65535 bytes or names above 255",
-            unfit.sum(),
-        ),
-        (
-            "devices with numbers above 32 bits (stored as 0)",
-            devices.count() as u64,
-        ),
         ("times before 1601", early.count() as u64),
-    ]);
+    ]));
     let finer = finer.count() as u64;
     losses.extend(Loss::precision("fractions of 100 nanoseconds", finer, None));
     losses
 }
 
-fn is_large(rdev: Rdev) -> bool {
-    u32::try_from(rdev.to_dev_t()).is_err()
+/// Names the attributes that are too long.
+fn unfit_attributes(tree: &Tree, streams: &BTreeSet<Vec<u8>>) -> Vec<Loss> {
+    let what = "extended attributes with values above 65535 bytes, names above 255 or none";
+    let mut loss = Loss::entries(what);
+    for (node, id) in tree.nodes().iter().zip(0..) {
+        for (name, value) in tree.xattrs().pairs(node.xattrs) {
+            if !fits(name, value) && stream_name(name, streams).is_none() {
+                loss.add(|| tree.attribute_path(NodeId(id), name));
+            }
+        }
+    }
+    Loss::happened([loss])
 }

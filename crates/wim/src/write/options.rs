@@ -2,6 +2,8 @@
 //!
 //! In: the caller's choices. Out: the same, checked once.
 
+use std::collections::BTreeSet;
+
 use sinterfs_model::{Error, Result};
 
 use super::compression::WimCompression;
@@ -17,6 +19,9 @@ pub struct WriteOptions {
     pub name: String,
     /// The time of creation in seconds since 1970; `None` means the latest of the tree.
     pub created: Option<u64>,
+    /// The full names of extended attributes that are stored as named streams: those that were
+    /// streams in the image that is read.
+    pub streams: BTreeSet<Vec<u8>>,
 }
 
 impl WriteOptions {

@@ -249,7 +249,7 @@ impl ImageWriter for WimWriter {
             chunk_starts: chunk_starts.as_deref(),
             links: LinkTargets::default(),
         };
-        let made = metadata::make(tree, &mut digests)?;
+        let made = metadata::make(tree, &self.options.streams, &mut digests)?;
         let links = digests.links;
         self.put_metadata(&made.bytes)?;
         if let (Some(codec), Some(_)) = (self.options.compression.codec, &chunk_starts) {
@@ -265,7 +265,7 @@ impl ImageWriter for WimWriter {
             block_bytes,
             metadata_bytes: image_bytes - block_bytes,
             root_digest: None,
-            losses: losses(tree, made.left_out),
+            losses: losses(tree, made.left_out, &self.options.streams),
         })
     }
 }
@@ -278,6 +278,16 @@ struct WrittenDigests<'a> {
     chunk_starts: Option<&'a [u64]>,
     /// The targets of links of a solid image.
     links: LinkTargets,
+}
+
+impl WrittenDigests<'_> {
+    /// Returns the digest of bytes that are no file's content, and writes them.
+    fn of_bytes(&mut self, bytes: &[u8]) -> Result<Sha1Digest> {
+        match self.chunk_starts {
+            Some(_) => self.links.add(bytes, self.resources),
+            None => self.resources.small(bytes),
+        }
+    }
 }
 
 impl Digests for WrittenDigests<'_> {
@@ -310,10 +320,13 @@ impl Digests for WrittenDigests<'_> {
 
     fn of_link(&mut self, target: &[u8]) -> Result<(u32, Sha1Digest)> {
         let (tag, data) = link_data(target);
-        let digest = match self.chunk_starts {
-            Some(_) => self.links.add(&data, self.resources)?,
-            None => self.resources.small(&data)?,
-        };
-        Ok((tag, digest))
+        Ok((tag, self.of_bytes(&data)?))
+    }
+
+    fn of_stream(&mut self, content: &[u8]) -> Result<Sha1Digest> {
+        if content.is_empty() {
+            return Ok([0; 20]);
+        }
+        self.of_bytes(content)
     }
 }

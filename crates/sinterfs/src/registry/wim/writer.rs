@@ -52,6 +52,10 @@ impl PipelineFormat for WimBuilder {
         !parsed.is_ok_and(|parsed| parsed.codec.is_none())
     }
 
+    fn has_named_streams(&self) -> bool {
+        true
+    }
+
     fn patches(&self) -> bool {
         true
     }
@@ -68,6 +72,7 @@ impl PipelineFormat for WimBuilder {
             chunk_size: u32::try_from(options.block_size).unwrap_or(u32::MAX),
             name: options.volume.label.clone().unwrap_or_default(),
             created: options.create_timestamp,
+            streams: options.streams.clone(),
         };
         let scratch = options.scratch.clone();
         let open = Box::new(move || scratch.file());

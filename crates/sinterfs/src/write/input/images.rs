@@ -4,6 +4,7 @@
 //! smaller than two of the largest blocks for each thread; blocks that do not fit are in a scratch
 //! file, so that no block is decoded more than once.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ pub(super) struct Images {
     infos: Vec<ImageInfo>,
     /// Attributes of theirs that are lost.
     pub(super) unrepresented: Vec<Loss>,
+    /// Attributes that are named streams, and the number of streams.
+    pub(super) streams: (BTreeSet<Vec<u8>>, u64),
     /// Damage of theirs that costs nothing of what is read.
     pub(super) warnings: Vec<Error>,
     /// Their decoded blocks.
@@ -40,6 +43,7 @@ impl Images {
             damage: Arc::new(Damage::default()),
             infos: Vec::new(),
             unrepresented: Vec::new(),
+            streams: (BTreeSet::new(), 0),
             warnings: Vec::new(),
             cache,
             decoded_bytes: 0,
@@ -52,6 +56,9 @@ impl Images {
         let (image, handle) = (opened.raw(), opened.handle());
         self.infos.push(image.info().clone());
         self.unrepresented.extend(handle.unrepresented()?);
+        let (names, count) = handle.streams_as_attributes();
+        self.streams.0.extend(names);
+        self.streams.1 = self.streams.1.saturating_add(count);
         let damage = handle.damage().into_iter();
         let damage = damage.map(|error| error.path(place::shown(path)));
         self.warnings.extend(damage);

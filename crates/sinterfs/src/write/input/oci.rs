@@ -118,16 +118,16 @@ pub(super) fn image(
 fn choose<'a>(index: &'a Value, platform: Option<&str>, tag: Option<&str>) -> Result<&'a Value> {
     let all = index.get("manifests").and_then(Value::as_array);
     let all = all.ok_or_else(|| Error::corrupt("neither an index nor a manifest of an image"))?;
+    let all: Vec<&Value> = all.iter().filter(|one| !is_attestation(one)).collect();
     let is_asked = |manifest: &&Value| {
         let platform_of = name(manifest);
         let is_for = platform.is_none_or(|asked| {
             // an index within this one, or a layout of one image, may not name a platform
             platform_of.is_empty() || fits(&platform_of, asked)
         });
-        // statements about how images were made are beside them
-        is_for && platform_of != "unknown/unknown" && tag.is_none_or(|tag| has_tag(manifest, tag))
+        is_for && tag.is_none_or(|tag| has_tag(manifest, tag))
     };
-    let mut matching: Vec<&Value> = all.iter().filter(is_asked).collect();
+    let mut matching: Vec<&Value> = all.iter().copied().filter(is_asked).collect();
     // an image may have several tags
     let mut known = std::collections::HashSet::new();
     matching.retain(|manifest| {
@@ -142,14 +142,14 @@ fn choose<'a>(index: &'a Value, platform: Option<&str>, tag: Option<&str>) -> Re
         [] if asked.is_empty() => Err(Error::not_found("there is no image")),
         [] => Err(Error::not_found(format!(
             "no image{asked}; there are: {}",
-            names(all)
+            names(&all)
         ))),
         _ if asked.is_empty() => {
             let option = Setting::Platform;
             let what = format!(
                 "several images; choose one with {option}, or by its tag (oci:DIR:TAG, \
                  oci-archive:FILE:TAG): {}",
-                names(all)
+                names(&all)
             );
             Err(Error::invalid(what).about([option]))
         }
@@ -162,6 +162,16 @@ fn choose<'a>(index: &'a Value, platform: Option<&str>, tag: Option<&str>) -> Re
                 .join(", ")
         ))),
     }
+}
+
+/// Returns whether a manifest is a statement about how an image was made, which is beside it, and
+/// no image.
+fn is_attestation(manifest: &Value) -> bool {
+    let kind = manifest
+        .get("annotations")
+        .and_then(|all| all.get("vnd.docker.reference.type"));
+    name(manifest) == "unknown/unknown"
+        || kind.and_then(Value::as_str) == Some("attestation-manifest")
 }
 
 /// Returns the tag of a manifest: all of a name, as `docker.io/library/debian:12`, or what it calls
@@ -229,8 +239,8 @@ fn is_for(blobs: &dyn Blobs, manifest: &Value, asked: &str) -> Result<()> {
     }
 }
 
-fn names(manifests: &[Value]) -> String {
-    let names: Vec<_> = manifests.iter().map(full_name).collect();
+fn names(manifests: &[&Value]) -> String {
+    let names: Vec<_> = manifests.iter().map(|one| full_name(one)).collect();
     names.join(", ")
 }
 

@@ -1,5 +1,6 @@
 //! An opened input: one source for the pipeline, and information about it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -121,6 +122,18 @@ impl OpenInput {
         })
     }
 
+    /// Returns the extended attributes that are named streams in the images.
+    pub(crate) fn stream_attributes(&self) -> &BTreeSet<Vec<u8>> {
+        &self.images.streams.0
+    }
+
+    /// Counts named streams of the images, which a format without such has as attributes.
+    pub(crate) fn streams_as_attributes(&self) -> Option<Loss> {
+        let count = self.images.streams.1;
+        let what = "named streams (as extended attributes, which only Linux restores)";
+        (count > 0).then(|| Loss::new(what, count))
+    }
+
     /// Keeps decoded blocks in a scratch file, too, if not all fit into memory.
     pub(crate) fn spill(&self, scratch: &Scratch) -> Result<()> {
         self.images.spill(scratch)
@@ -140,7 +153,7 @@ impl OpenInput {
         let of_archives = of_archives.chain(of_whole);
         for loss in of_images.chain(of_archives).chain(of_manifests) {
             match losses.iter_mut().find(|known| known.what == loss.what) {
-                Some(known) => known.count = known.count.saturating_add(loss.count),
+                Some(known) => known.merge(loss),
                 None => losses.push(loss),
             }
         }
