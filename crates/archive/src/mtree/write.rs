@@ -79,17 +79,23 @@ const fn kind(kind: FileType) -> &'static str {
     }
 }
 
+/// Returns whether a byte of a name means itself.
+const fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b'#' | b'=' | b'\\' | b'*' | b'?' | b'[')
+}
+
 /// Appends a name; what could mean something else than itself is escaped.
 fn escape(out: &mut String, name: &[u8]) {
-    for &byte in name {
-        match byte {
-            b'#' | b'=' | b'\\' | b'*' | b'?' | b'[' => {
-                let _ = write!(out, "\\{byte:03o}");
-            }
-            byte if byte.is_ascii_graphic() => out.push(char::from(byte)),
-            byte => {
-                let _ = write!(out, "\\{byte:03o}");
-            }
+    let mut rest = name;
+    while !rest.is_empty() {
+        let plain = rest.iter().position(|byte| !is_plain(*byte));
+        let (front, after) = rest.split_at(plain.unwrap_or(rest.len()));
+        out.push_str(std::str::from_utf8(front).unwrap_or_default());
+        if let Some((byte, after)) = after.split_first() {
+            let _ = write!(out, "\\{byte:03o}");
+            rest = after;
+        } else {
+            rest = after;
         }
     }
 }
