@@ -219,7 +219,7 @@ fn attributes(job: &Extraction<'_>, spot: Spot, inode: &Inode) -> Xattrs {
         job.imperfect(error, spot);
         Xattrs::new()
     });
-    if !job.options.permissions {
+    if !job.options.permissions && !job.options.rights {
         found.retain(|(name, _)| name.starts_with(OF_USERS));
     }
     found

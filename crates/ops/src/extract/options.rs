@@ -41,6 +41,8 @@ pub struct ExtractOptions {
     /// without set-id and sticky bits, and only attributes of the users (`user.`) are restored: no
     /// capabilities, access lists or labels.
     pub permissions: bool,
+    /// Restores attributes that give rights even if permissions are not restored.
+    pub rights: bool,
     /// Restores times to the nanosecond.
     pub times: bool,
     /// The time that everything gets instead, in seconds since 1970.
@@ -77,6 +79,7 @@ impl Default for ExtractOptions {
             owner: sinterfs_platform::process::is_root(),
             report_owner: true,
             permissions: true,
+            rights: false,
             times: true,
             time: None,
             xattrs: true,
