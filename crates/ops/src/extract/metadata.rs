@@ -165,7 +165,7 @@ impl Extraction<'_> {
             return;
         }
         self.counts.add(|counts| counts.without_set_id += 1);
-        let what = "permission to run as the owner or group (set-id) is not restored: they are \
+        let what = "permission to run as the owner or group (set-id) is not restored: those are \
                     others than in the image";
         self.untold.add(what.to_owned(), Kind::Unsupported, spot);
     }
