@@ -316,6 +316,100 @@ fn extracted_files_are_whole_or_missing() {
 }
 
 #[test]
+fn a_killed_extraction_leaves_whole_files_and_can_be_completed() {
+    let Some(work) = work() else { return };
+    let dir = work.path();
+    fs::write(dir.join("tree/large"), noise(2, 2_000_000)).unwrap();
+    shell(dir, "chmod 711 tree/sub; touch -d @1000 tree/sub tree/text");
+    let made = sinter(
+        dir,
+        &["build", "--force", "-q", "-l1", "tree", "-o", "old.dwarfs"],
+    );
+    assert!(made.status.success(), "{made:?}");
+    let source = files(&dir.join("tree"));
+    let target = dir.join("target");
+    let mut kills = 0;
+    for call in [
+        "openat",
+        "pwrite64",
+        "renameat2",
+        "utimensat",
+        "close",
+        "mkdirat",
+    ] {
+        for (n, over) in numbers().flat_map(|n| [(n, "--keep"), (n, "--force")]) {
+            if over == "--force" {
+                shell(
+                    dir,
+                    "mkdir -p target/sub; echo old >target/text; echo old >target/large",
+                );
+            }
+            let mut strace = command("timeout", dir);
+            strace.args(["120", "strace", "-f", "-qq", "-o", "log", "-e"]);
+            strace.arg(format!("inject={call}:signal=KILL:when={n}"));
+            strace.arg(env!("CARGO_BIN_EXE_sinter"));
+            strace.args(["extract", "-q", "old.dwarfs", "-o", "target", over]);
+            let is_killed = !strace.output().unwrap().status.success();
+            let left = if target.exists() {
+                files(&target)
+            } else {
+                BTreeMap::new()
+            };
+            for (path, content) in left {
+                let name = path.strip_prefix(&target).unwrap();
+                let is_old = over == "--force" && content == b"old\n";
+                let is_hidden = name
+                    .file_name()
+                    .unwrap()
+                    .as_encoded_bytes()
+                    .starts_with(b".sinter-");
+                let is_whole = source.get(&dir.join("tree").join(name)) == Some(&content);
+                assert!(
+                    is_old || is_hidden || is_whole,
+                    "{call} {n}: {}",
+                    path.display()
+                );
+            }
+            let done = sinter(dir, &["extract", "-q", "old.dwarfs", "-o", "target", over]);
+            assert!(done.status.success(), "{call} {n}: {done:?}");
+            let compared = sinter(dir, &["diff", "old.dwarfs", "target"]);
+            assert!(compared.status.success(), "{call} {n} {over}: {compared:?}");
+            fs::remove_dir_all(&target).unwrap();
+            kills += usize::from(is_killed);
+            if !is_killed {
+                break;
+            }
+        }
+    }
+    assert!(kills > 20, "only {kills} kills");
+}
+
+#[test]
+fn a_file_that_cannot_be_closed_is_an_error_and_missing() {
+    let Some(work) = work() else { return };
+    let (dir, file) = (work.path(), work.path().join("target/noise"));
+    let path = fs::canonicalize(dir).unwrap().join("target/noise");
+    for over in ["--keep", "--force"] {
+        for error in ["ENOSPC", "EDQUOT", "EIO"] {
+            let _ = fs::remove_dir_all(dir.join("target"));
+            let mut strace = command("strace", dir);
+            strace.args(["-f", "-qq", "-o", "log", "-e", "trace=close", "-P"]);
+            strace
+                .arg(&path)
+                .arg("-e")
+                .arg(format!("inject=close:error={error}"));
+            strace.arg(env!("CARGO_BIN_EXE_sinter"));
+            strace.args(["extract", "-q", "old.dwarfs", "-o", "target", over]);
+            let output = strace.output().unwrap();
+            let injected = fs::read_to_string(dir.join("log")).unwrap();
+            assert!(injected.contains("(INJECTED)"), "{output:?}");
+            assert!(!output.status.success(), "{output:?}");
+            assert!(!file.exists(), "{output:?}");
+        }
+    }
+}
+
+#[test]
 fn a_repair_changes_nothing_or_all() {
     let Some(work) = work() else { return };
     let (dir, image) = (work.path(), work.path().join("old.dwarfs"));

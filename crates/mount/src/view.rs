@@ -276,7 +276,11 @@ impl View {
     pub(crate) fn xattr(&self, number: u64, name: &[u8]) -> Answer<Vec<u8>> {
         let all = self.answer(self.image.xattrs(self.inos.to_image(number)?))?;
         let found = all.into_iter().find(|(other, _)| other == name);
-        found.map(|(_, value)| value).ok_or(Errno::NODATA)
+        let (_, mut value) = found.ok_or(Errno::NODATA)?;
+        if name == ACCESS_LIST {
+            mask_access_list(&mut value, self.options.umask);
+        }
+        Ok(value)
     }
 
     /// Reports a request that got no reply of its own to the observer.
@@ -284,6 +288,27 @@ impl View {
         self.options
             .observer
             .warn(&Error::new(sinterfs_model::Kind::Io, what));
+    }
+}
+
+/// The attribute whose entries the kernel asks before the permission bits.
+const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
+
+/// Takes from the entries of an access list what the umask takes from the bits of their class.
+fn mask_access_list(value: &mut [u8], umask: u16) {
+    const OWNER: u16 = 0x01;
+    const OTHERS: u16 = 0x20;
+    // a version of four bytes, then of each entry tag, permissions and ID
+    for entry in value.get_mut(4..).unwrap_or_default().chunks_exact_mut(8) {
+        let [tag0, tag1, low, ..] = entry else {
+            continue;
+        };
+        let taken = match u16::from_le_bytes([*tag0, *tag1]) {
+            OWNER => umask >> 6,
+            OTHERS => umask,
+            _ => umask >> 3,
+        };
+        *low &= !(taken as u8 & 7);
     }
 }
 
@@ -295,6 +320,24 @@ fn with_inode(error: Error, ino: Ino) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_umask_takes_from_access_lists_what_it_takes_from_the_bits() {
+        let list = |permissions: [u8; 5]| {
+            let tags = [0x01, 0x02, 0x04, 0x10, 0x20];
+            let entries = tags.iter().zip(permissions);
+            let entries = entries.flat_map(|(tag, rights)| [*tag, 0, rights, 0, 9, 0, 0, 0]);
+            [2, 0, 0, 0].into_iter().chain(entries).collect::<Vec<u8>>()
+        };
+        let mut value = list([7, 7, 5, 7, 4]);
+        mask_access_list(&mut value, 0);
+        assert_eq!(value, list([7, 7, 5, 7, 4]));
+        mask_access_list(&mut value, 0o027);
+        assert_eq!(value, list([7, 5, 5, 5, 0]));
+        let mut cut = vec![2, 0, 0, 0, 1, 0];
+        mask_access_list(&mut cut, 0o777);
+        assert_eq!(cut, [2, 0, 0, 0, 1, 0]);
+    }
 
     #[test]
     fn dot_and_dot_dot_are_looked_up() {

@@ -19,6 +19,7 @@ mod plan;
 mod resolve;
 mod runs;
 mod select;
+mod taken;
 mod tree;
 mod usage;
 mod verify;

@@ -65,6 +65,8 @@ pub(crate) struct Plan {
     /// All other inodes.
     pub(crate) leaves: Vec<Item>,
     pub(crate) aliases: Vec<Alias>,
+    /// How many directories are above each one.
+    depths: Vec<u32>,
     first_names: HashMap<Ino, u32>,
 }
 
@@ -83,6 +85,7 @@ impl Plan {
         };
         Self {
             dirs: vec![root],
+            depths: vec![0],
             ..Self::default()
         }
     }
@@ -90,6 +93,7 @@ impl Plan {
     /// Adds a directory and returns its index.
     pub(crate) fn add_dir(&mut self, parent: u32, name: &[u8], ino: Ino) -> Result<u32> {
         let spot = self.spot(parent, name)?;
+        self.depths.push(self.depth(parent).saturating_add(1));
         self.dirs.push(Item {
             spot,
             ino,
@@ -143,6 +147,11 @@ impl Plan {
         &self.dirs[index as usize]
     }
 
+    /// Returns how many directories are above one.
+    pub(crate) fn depth(&self, index: u32) -> u32 {
+        self.depths.get(index as usize).copied().unwrap_or(0)
+    }
+
     /// Returns the leaf with an index.
     pub(crate) fn leaf(&self, index: u32) -> &Item {
         &self.leaves[index as usize]
@@ -173,6 +182,47 @@ impl Plan {
     /// Forgets what only building needs.
     pub(crate) fn seal(&mut self) {
         self.first_names = HashMap::new();
+    }
+}
+
+/// The path of the last name, for names that follow one another as a walk meets them: then each
+/// takes its own length, however deep it is.
+#[derive(Debug, Default)]
+pub(crate) struct PathOfLast {
+    path: Vec<u8>,
+    /// The directories of the path, and where their names end.
+    dirs: Vec<(u32, usize)>,
+}
+
+impl PathOfLast {
+    /// Returns the path of a name, with slashes.
+    pub(crate) fn of(&mut self, plan: &Plan, spot: Spot) -> &[u8] {
+        let (mut further, mut dir) = (Vec::new(), spot.dir);
+        let shared = loop {
+            let depth = plan.depth(dir) as usize;
+            let known = depth.checked_sub(1).and_then(|index| self.dirs.get(index));
+            if depth == 0 || known.is_some_and(|(known, _)| *known == dir) {
+                break depth;
+            }
+            further.push(dir);
+            dir = plan.dir(dir).spot.dir;
+        };
+        self.dirs.truncate(shared);
+        self.path
+            .truncate(self.dirs.last().map_or(0, |(_, end)| *end));
+        for dir in further.into_iter().rev() {
+            self.push(plan.name(plan.dir(dir).spot));
+            self.dirs.push((dir, self.path.len()));
+        }
+        self.push(plan.name(spot));
+        &self.path
+    }
+
+    fn push(&mut self, name: &[u8]) {
+        if !self.path.is_empty() {
+            self.path.push(b'/');
+        }
+        self.path.extend_from_slice(name);
     }
 }
 

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use globset::{Candidate, GlobBuilder, GlobMatcher};
-use sinterfs_model::{Error, FileType, Image, Result};
+use sinterfs_model::{Error, FileType, Image, Ino, Result};
 use sinterfs_platform::names;
 
 use crate::plan::Plan;
+use crate::taken::Taken;
 use crate::walk::{Visit, WalkEntry, WalkStep, walk};
 
 /// The most hostile names that are reported one by one.
@@ -209,8 +210,10 @@ fn compile(text: &str) -> Result<GlobMatcher> {
 struct Level {
     inside: bool,
     planned: Option<u32>,
+    /// Whether another entry has its name, so that nothing below it has a place.
+    is_out: bool,
     name: Vec<u8>,
-    ino: sinterfs_model::Ino,
+    ino: Ino,
 }
 
 /// Plans the selected part of an image; the errors are about names that cannot be used and
@@ -223,10 +226,12 @@ pub(crate) fn plan(
     let root = image.info().root;
     let mut plan = Plan::new(root);
     let mut refused = Refused::default();
+    let mut taken = Taken::new(image, strip);
     let all = selection.is_empty();
     let top = Level {
         inside: all,
         planned: Some(0),
+        is_out: false,
         name: Vec::new(),
         ino: root,
     };
@@ -265,15 +270,28 @@ pub(crate) fn plan(
             levels.push(Level {
                 inside,
                 planned: stripped.then_some(0),
+                is_out: false,
                 name,
                 ino,
             });
             if inside && !stripped {
-                plan_dirs(&mut plan, &mut levels)?;
+                let path = entry.path;
+                let planned = plan_dirs(&mut plan, &mut levels, &mut taken, path, &mut refused)?;
+                if planned.is_none() {
+                    levels.pop();
+                    return Ok(WalkStep::Over);
+                }
             }
         } else if inside && !stripped {
-            let parent = plan_dirs(&mut plan, &mut levels)?;
-            let added = plan.add_leaf(image, parent, entry.name, entry.ino, entry.kind);
+            let path = entry.path;
+            let parent = plan_dirs(&mut plan, &mut levels, &mut taken, path, &mut refused)?;
+            let Some(parent) = parent else {
+                return Ok(WalkStep::Over);
+            };
+            let added = match taken.leaf(parent, entry.name, entry.ino) {
+                Ok(true) => plan.add_leaf(image, parent, entry.name, entry.ino, entry.kind),
+                other => other.map(drop),
+            };
             if let Err(error) = added {
                 refused.push(error.path(names::path(entry.path)));
             }
@@ -284,18 +302,61 @@ pub(crate) fn plan(
     Ok((plan, refused.errors()))
 }
 
-/// Plans the directories on the way that nothing has needed so far; returns the deepest.
-fn plan_dirs(plan: &mut Plan, levels: &mut [Level]) -> Result<u32> {
+/// Plans the directories on the way that nothing has needed so far; returns the deepest, or `None`
+/// if another entry has the place of one of them. `path` is that of something in the deepest, or
+/// its own.
+fn plan_dirs(
+    plan: &mut Plan,
+    levels: &mut [Level],
+    taken: &mut Taken<'_>,
+    path: &[u8],
+    refused: &mut Refused,
+) -> Result<Option<u32>> {
+    if levels.last().is_some_and(|level| level.is_out) {
+        return Ok(None);
+    }
     let first = levels
         .iter()
-        .rposition(|level| level.planned.is_some())
+        .rposition(|level| level.planned.is_some() || level.is_out)
         .unwrap_or(0);
-    let mut parent = levels[first].planned.unwrap_or(0);
-    for level in &mut levels[first + 1..] {
-        parent = plan.add_dir(parent, &level.name, level.ino)?;
+    let Some(mut parent) = levels[first].planned else {
+        return Ok(None);
+    };
+    for (depth, level) in (first + 1..).zip(&mut levels[first + 1..]) {
+        let dir = match taken.dir(parent, &level.name, level.ino) {
+            Ok(dir) => dir,
+            Err(error) => {
+                refused.push(error.path(names::path(front(path, depth))));
+                level.is_out = true;
+                return Ok(None);
+            }
+        };
+        if dir.is_some_and(|dir| taken.differs(plan, dir, level.ino)) {
+            let what = "a directory of this name has other attributes, and keeps them, since \
+                        leading components are removed";
+            let error = Error::invalid(what);
+            refused.push(error.path(names::path(front(path, depth))));
+        }
+        parent = match dir {
+            Some(dir) => dir,
+            None => {
+                let dir = plan.add_dir(parent, &level.name, level.ino)?;
+                taken.add_dir(parent, &level.name, dir);
+                dir
+            }
+        };
         level.planned = Some(parent);
     }
-    Ok(parent)
+    Ok(Some(parent))
+}
+
+/// Returns the first components of a path.
+fn front(path: &[u8], components: usize) -> &[u8] {
+    let mut slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    match slashes.nth(components - 1) {
+        Some((end, _)) => path.get(..end).unwrap_or(path),
+        None => path,
+    }
 }
 
 /// What can't be planned: errors, but not more than anybody reads.

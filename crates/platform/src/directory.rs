@@ -234,6 +234,24 @@ impl Directory {
         system::rename(&self.0, from, to)
     }
 
+    /// Renames a file in this directory, but replaces no other one.
+    ///
+    /// # Errors
+    /// `AlreadyExists`, and what the system reports.
+    pub fn rename_new(&self, from: &[u8], to: &[u8]) -> io::Result<()> {
+        match system::rename_new(&self.0, from, to) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+            done => return done,
+        }
+        match self.link(from, self, to) {
+            Ok(()) => self.remove(from),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+            // no hard links either: what takes the name between these calls is replaced
+            Err(_) if self.status(to).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => self.rename(from, to),
+        }
+    }
+
     /// Removes a name that is no directory.
     ///
     /// # Errors

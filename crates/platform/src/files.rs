@@ -191,6 +191,36 @@ pub fn sync_directory(dir: &Directory) -> io::Result<()> {
     }
 }
 
+/// Closes a file. A file system that writes late (NFS, quotas) reports only here what it could not
+/// write.
+///
+/// # Errors
+/// What the system reports; the file is closed all the same.
+pub fn close(file: File) -> io::Result<()> {
+    system::close(file)
+}
+
+/// Closes a second descriptor of a file, so that errors of [`close`] are known while the file stays
+/// open.
+///
+/// # Errors
+/// What the system reports.
+pub fn flush(file: &File) -> io::Result<()> {
+    close(file.try_clone()?)
+}
+
+/// Whether [`sync_file_system`] does that.
+pub const SYNCS_FILE_SYSTEMS: bool = cfg!(target_os = "linux");
+
+/// Makes everything on the file system of an open file durable; `false` where the system has no
+/// call for that.
+///
+/// # Errors
+/// What the system reports, of any file that was written since this one was opened.
+pub fn sync_file_system(file: &File) -> io::Result<bool> {
+    system::sync_file_system(file)
+}
+
 /// Waits until no other process has a directory locked, and locks it until the file is closed.
 ///
 /// # Errors

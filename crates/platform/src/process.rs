@@ -23,6 +23,22 @@ pub fn owner() -> (u32, u32) {
     return (0, 0);
 }
 
+/// Returns whether a process with this number may be running.
+pub fn may_be_running(number: u32) -> bool {
+    #[cfg(unix)]
+    return match i32::try_from(number)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw)
+    {
+        Some(process) => {
+            rustix::process::test_kill_process(process) != Err(rustix::io::Errno::SRCH)
+        }
+        None => false,
+    };
+    #[cfg(not(unix))]
+    return number != 0;
+}
+
 /// Returns the limit of the address space in bytes, if there is one.
 pub fn address_space() -> Option<u64> {
     #[cfg(unix)]

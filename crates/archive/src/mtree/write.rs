@@ -14,11 +14,42 @@ use crate::{LinkTarget, Outgoing};
 /// What a list begins with.
 pub const SIGNATURE: &str = "#mtree\n";
 
+/// The last name of a list, so that a name in the same directory, or below it, is escaped from
+/// there on: a deep tree costs no more than its bytes.
+#[derive(Debug, Default)]
+pub struct LastName {
+    path: Vec<u8>,
+    text: String,
+}
+
+impl LastName {
+    fn escaped(&mut self, path: &[u8]) -> &str {
+        let is_below = path.starts_with(&self.path);
+        if !is_below {
+            // no slash is escaped, and none is in an escaped byte
+            let slash = self.path.iter().rposition(|&byte| byte == b'/');
+            let dir = slash.map_or(0, |slash| slash + 1);
+            let is_beside = self
+                .path
+                .get(..dir)
+                .is_some_and(|dir| path.starts_with(dir));
+            let text = self.text.rfind('/').map_or(0, |slash| slash + 1);
+            self.path.truncate(if is_beside { dir } else { 0 });
+            self.text.truncate(if is_beside { text } else { 0 });
+        }
+        let rest = path.get(self.path.len()..).unwrap_or_default();
+        escape(&mut self.text, rest);
+        self.path.extend_from_slice(rest);
+        &self.text
+    }
+}
+
 /// Appends the line of a name. `digest` is SHA-256 of a file's content.
 ///
 /// `lost` receives what the list does not store.
 pub fn line(
     out: &mut String,
+    last: &mut LastName,
     entry: &Outgoing<'_>,
     digest: Option<&[u8; 32]>,
     lost: &mut dyn FnMut(&'static str),
@@ -30,7 +61,7 @@ pub fn line(
     out.push('.');
     if !entry.path.is_empty() {
         out.push('/');
-        escape(out, entry.path);
+        out.push_str(last.escaped(entry.path));
     }
     // writing to a string cannot fail
     let _ = write!(
@@ -79,17 +110,23 @@ const fn kind(kind: FileType) -> &'static str {
     }
 }
 
+/// Returns whether a byte of a name means itself.
+const fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b'#' | b'=' | b'\\' | b'*' | b'?' | b'[')
+}
+
 /// Appends a name; what could mean something else than itself is escaped.
 fn escape(out: &mut String, name: &[u8]) {
-    for &byte in name {
-        match byte {
-            b'#' | b'=' | b'\\' | b'*' | b'?' | b'[' => {
-                let _ = write!(out, "\\{byte:03o}");
-            }
-            byte if byte.is_ascii_graphic() => out.push(char::from(byte)),
-            byte => {
-                let _ = write!(out, "\\{byte:03o}");
-            }
+    let mut rest = name;
+    while !rest.is_empty() {
+        let plain = rest.iter().position(|byte| !is_plain(*byte));
+        let (front, after) = rest.split_at(plain.unwrap_or(rest.len()));
+        out.push_str(std::str::from_utf8(front).unwrap_or_default());
+        if let Some((byte, after)) = after.split_first() {
+            let _ = write!(out, "\\{byte:03o}");
+            rest = after;
+        } else {
+            rest = after;
         }
     }
 }
@@ -120,6 +157,7 @@ mod tests {
             rdev: Rdev { major: 8, minor: 1 },
         };
         let mut out = String::new();
+        let mut last = LastName::default();
         let mut add = |path: &[u8], inode: &Inode, link, digest: Option<&[u8; 32]>| {
             let entry = Outgoing {
                 path,
@@ -128,7 +166,9 @@ mod tests {
                 xattrs: &[],
                 data: None,
             };
-            line(&mut out, &entry, digest, &mut |what| panic!("{what}"));
+            line(&mut out, &mut last, &entry, digest, &mut |what| {
+                panic!("{what}")
+            });
         };
         add(b"a b\n\xff#", &inode, LinkTarget::None, Some(&[0xab; 32]));
         inode.kind = FileType::Symlink;
@@ -145,5 +185,17 @@ mod tests {
             "ab".repeat(32)
         );
         assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn names_after_others_are_escaped_as_alone() {
+        let paths = [
+            "a", "a/b c", "a/b c/d", "a/b cd", "a/b", "a/b/x", "b#", "b#/", "", "z",
+        ];
+        let mut last = LastName::default();
+        for path in paths {
+            let alone = LastName::default().escaped(path.as_bytes()).to_owned();
+            assert_eq!(last.escaped(path.as_bytes()), alone);
+        }
     }
 }

@@ -40,9 +40,14 @@ Examples:
   mtree -p DIR -f out.mtree
       Write a manifest, and compare a directory with it.
 
-Owners are restored only as root. Nothing outside the output directory is written, whatever the \
-image contains. A file that cannot be restored is reported, the others are unpacked, and the \
-exit code is 1.
+Owners are restored only as root: other users are told what keeps their own owner, and which files \
+have no set-user-ID bit for that reason, with exit code 0 as of tar. Nothing outside the output \
+directory is written, whatever the image contains. A file or an attribute that cannot be restored \
+is reported, the others are unpacked, and the exit code is 1. A file has its name when it is \
+complete.
+
+Images of strangers are best unpacked as an ordinary user, or with --no-permissions \
+--without devices.
 
 An archive depends only on the image and on these options, not on -j or --cache-size; with \
 --order path only on the directory tree. Archives are not compressed: pipe them to zstd or xz. \
@@ -85,7 +90,8 @@ pub struct ExtractArgs {
     #[arg(long, value_name = "N")]
     pub max_depth: Option<usize>,
 
-    /// Remove this number of components from the front of paths.
+    /// Remove this number of components from the front of paths; what has no more is left out. Of
+    /// entries that get one name the first is unpacked, the others are reported.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub strip_components: usize,
 
@@ -93,7 +99,8 @@ pub struct ExtractArgs {
     #[arg(long, conflicts_with = "keep")]
     pub force: bool,
 
-    /// Keep existing files and unpack the others.
+    /// Keep existing files and directories as they are, and unpack the others. This completes what
+    /// an extraction that was killed has left.
     #[arg(long, conflicts_with = "archive")]
     pub keep: bool,
 
@@ -105,9 +112,15 @@ pub struct ExtractArgs {
     #[arg(long, conflicts_with = "archive")]
     pub owner: bool,
 
-    /// Do not restore permissions.
+    /// Restore nothing that gives rights: permissions are what the umask leaves of those of the
+    /// image, without set-id bits, and only attributes of users (user.*) are restored, no
+    /// capabilities, access lists or labels.
     #[arg(long, conflicts_with = "archive")]
     pub no_permissions: bool,
+
+    /// Restore attributes that give rights even with --no-permissions, for other programs' options.
+    #[arg(long, hide = true, requires = "no_permissions")]
+    pub rights: bool,
 
     /// Do not restore times; in an archive, all are 0 (1970).
     #[arg(long)]
@@ -139,6 +152,11 @@ pub struct ExtractArgs {
     /// Stop at the first file that cannot be restored or read.
     #[arg(long)]
     pub stop_on_error: bool,
+
+    /// Wait until everything is on the disk, and fail if something cannot be written there. Archives
+    /// with a name are always written to the disk.
+    #[arg(long, conflicts_with = "archive")]
+    pub sync: bool,
 
     #[command(flatten)]
     pub part: PartArgs,

@@ -1,4 +1,4 @@
-//! Flags that choose a part of an image, for the options of other programs: not in the help.
+//! Flags that choose a part of an image, some for the options of other programs alone.
 
 use std::ffi::OsString;
 
@@ -15,8 +15,13 @@ pub struct PartArgs {
     #[arg(long, hide = true, value_name = "DIR")]
     below: Option<OsString>,
 
-    /// The types of files to leave out.
-    #[arg(long, hide = true, value_name = "TYPE,..", value_delimiter = ',')]
+    /// Leave out files of these types: devices, sockets, fifos, symlinks.
+    #[arg(
+        long,
+        value_name = "TYPE,..",
+        value_delimiter = ',',
+        hide_possible_values = true
+    )]
     without: Vec<Without>,
 
     /// Leave out directories that hold nothing.

@@ -22,6 +22,7 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
         open: args.image.options(),
         options: options(args, format),
         xattrs: args.filter.filter()?,
+        part: args.part.options(),
         destination: destination(args)?,
     };
     let display = Display::start(args.verbosity.show());

@@ -116,7 +116,9 @@ fn options(args: &ExtractArgs) -> ExtractOptions {
         strip: args.strip_components,
         threads: args.jobs.threads(),
         owner: (defaults.owner || args.owner) && !args.no_owner,
+        report_owner: !args.no_owner,
         permissions: !args.no_permissions,
+        rights: args.rights,
         times: !args.no_times,
         time: args.set_time,
         sparse: !args.no_sparse,
@@ -125,6 +127,7 @@ fn options(args: &ExtractArgs) -> ExtractOptions {
             (_, true) => Overwrite::Keep,
             _ => Overwrite::Refuse,
         },
+        sync: args.sync,
         continue_on_error: !args.stop_on_error,
         salvage: args.salvage,
         strict: args.archive.strict,
@@ -162,6 +165,7 @@ fn summary(report: &ExtractReport, seconds: f64) -> String {
             report.imperfect,
             "restored without some of their attributes",
         ),
+        (report.without_set_id, "restored without set-id permissions"),
     ] {
         if count > 0 {
             text += &format!("; {count} {what}");
@@ -185,6 +189,8 @@ fn as_json(report: &ExtractReport, seconds: f64) -> serde_json::Value {
         "unkept": report.unkept,
         "damaged": report.damaged,
         "imperfect": report.imperfect,
+        "unowned": report.unowned,
+        "without_set_id": report.without_set_id,
         "seconds": seconds,
     })
 }

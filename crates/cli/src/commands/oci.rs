@@ -26,6 +26,7 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
             ..archive::options(args, ArchiveFormat::Tar)
         },
         xattrs: args.filter.filter()?,
+        part: args.part.options(),
         layout,
         tag,
         platform: args.archive.platform.clone(),

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use sinterfs::build::{NewFile, is_same_file};
 use sinterfs::model::Image;
-use sinterfs::ops::FilteredImage;
+use sinterfs::ops::{FilteredImage, PartialImage};
 use sinterfs::{Error, Result};
 
 use crate::args::extract::ExtractArgs;
@@ -21,7 +21,12 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
     let opened = args.image.open()?;
     let filter = args.filter.filter()?;
     let image = FilteredImage::new(&**opened.raw(), &filter);
-    let (wanted, missing) = wanted(args, &image)?;
+    let part = args.part.options();
+    let part = part
+        .map(|part| PartialImage::new(&image, &part))
+        .transpose()?;
+    let image = part.as_ref().map_or(&image as &dyn Image, |part| part);
+    let (wanted, missing) = wanted(args, image)?;
     let how = args.chosen.names.unwrap_or_default();
     let lines = PseudoFileLines {
         wanted: &wanted,
@@ -32,7 +37,7 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
     let refused = if output == Path::new("-") {
         let mut out = BufWriter::new(std::io::stdout().lock());
-        let refused = lines.write(&image, &mut out)?;
+        let refused = lines.write(image, &mut out)?;
         let failed = |error| Error::io("cannot write the definitions", error);
         out.flush().map_err(failed)?;
         refused
@@ -42,7 +47,7 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
             return Err(Error::invalid(what).path(output));
         }
         let file = NewFile::create(output, args.force)?;
-        file.fill(|out| lines.write(&image, out))?
+        file.fill(|out| lines.write(image, out))?
     };
     for error in missing.iter().chain(&refused) {
         messages::line(format_args!("sinter: {}", message(error)));

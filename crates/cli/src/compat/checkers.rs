@@ -216,6 +216,7 @@ fn extraction(parsed: &Parsed) -> Vec<OsString> {
         (owner == Some(true), "--owner"),
         (owner == Some(false), "--no-owner"),
         (!permissions, "--no-permissions"),
+        (!permissions && xattrs, "--rights"),
         (!xattrs, "--no-xattrs"),
     ];
     let given = flags.into_iter().filter(|(is_given, _)| *is_given);

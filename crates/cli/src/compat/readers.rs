@@ -147,10 +147,11 @@ const DWARFSEXTRACT_RULES: &[Rule] = &[
         "",
         Refused("progress is shown on standard error"),
     ),
+    rule(&["--skip-devices"], "", Combined("--without devices")),
     rule(
-        &["--skip-devices", "--skip-specials"],
+        &["--skip-specials"],
         "",
-        Refused("`sinter extract --exclude PATTERN` leaves out files by their names"),
+        Combined("--without sockets,fifos"),
     ),
     rule(
         &["--num-disk-writers"],
@@ -252,6 +253,12 @@ fn dwarfsextract(mut parsed: Parsed) -> Result<Vec<OsString>> {
         }
     }
     words.append(&mut parsed.translated);
+    for (theirs, ours) in [
+        ("--skip-devices", "--without=devices"),
+        ("--skip-specials", "--without=sockets,fifos"),
+    ] {
+        words.extend(parsed.is_given(theirs).then(|| ours.into()));
+    }
     words.extend(
         parsed
             .values("--pattern")

@@ -2,13 +2,15 @@
 //!
 //! **Invariant:** a failure is either returned, or reported to the observer and counted.
 
+use std::sync::Mutex;
+
 use sinterfs_model::{Error, FileType, Image, Kind, Observer, Result, Stage, Tally};
 
 use super::options::ArchiveOptions;
 use super::report::Counts;
 use super::schedule::Schedule;
 use super::sequence::Sequence;
-use crate::plan::{Plan, Spot};
+use crate::plan::{PathOfLast, Plan, Spot};
 
 /// The plan of an archive, its options and its counts.
 pub(super) struct ArchiveJob<'a> {
@@ -19,6 +21,7 @@ pub(super) struct ArchiveJob<'a> {
     pub(super) sequence: Sequence,
     pub(super) schedule: Schedule,
     pub(super) counts: Counts,
+    pub(super) last_path: Mutex<PathOfLast>,
 }
 
 impl ArchiveJob<'_> {

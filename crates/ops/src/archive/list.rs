@@ -50,6 +50,7 @@ pub(super) fn write(archive: &ArchiveJob<'_>, out: &mut dyn Write) -> Result<u64
     let mut stream = ArchiveOutput::new(out);
     stream.put(mtree::write::SIGNATURE.as_bytes())?;
     let (mut line, mut losses) = (String::new(), Vec::new());
+    let mut last = mtree::write::LastName::default();
     for &name in &archive.sequence.names {
         archive.pause()?;
         let spot = spot(&archive.plan, name);
@@ -74,7 +75,7 @@ pub(super) fn write(archive: &ArchiveJob<'_>, out: &mut dyn Write) -> Result<u64
             losses.push(HARD_LINKS);
         }
         let lost = &mut |what| losses.push(what);
-        mtree::write::line(&mut line, &known.outgoing(), digest, lost);
+        mtree::write::line(&mut line, &mut last, &known.outgoing(), digest, lost);
         archive.lose(&losses, spot)?;
         stream.put(line.as_bytes())?;
         count(archive, name, &known);

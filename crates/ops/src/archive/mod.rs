@@ -19,6 +19,7 @@ mod write;
 
 use std::fs::File;
 use std::io::Write;
+use std::sync::Mutex;
 
 use sinterfs_model::{Image, Observer, Result};
 
@@ -69,6 +70,7 @@ impl<'a> Archive<'a> {
             sequence,
             schedule,
             counts: Counts::default(),
+            last_path: Mutex::default(),
         };
         for error in refused.into_iter().chain(selection.unmatched()) {
             archive.settle::<()>(Err(error))?;

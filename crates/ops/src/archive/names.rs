@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::PoisonError;
 
 use sinterfs_archive::{LinkTarget, Outgoing};
 use sinterfs_model::{Error, FileType, Inode, Result, Times, Xattrs};
@@ -111,7 +112,11 @@ impl ArchiveJob<'_> {
     fn path(&self, name: Name) -> Vec<u8> {
         match name {
             Name::Dir(0) => Vec::new(),
-            name => self.plan.path_bytes(spot(&self.plan, name)),
+            name => {
+                let last = self.last_path.lock();
+                let mut last = last.unwrap_or_else(PoisonError::into_inner);
+                last.of(&self.plan, spot(&self.plan, name)).to_vec()
+            }
         }
     }
 

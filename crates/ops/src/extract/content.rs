@@ -1,6 +1,7 @@
 //! Writes the content of files, on all threads, in the order of the blocks it comes from.
 //!
-//! **Invariant:** a file is either whole, with its metadata, or not there; memory is 1 MiB a
+//! **Invariant:** a file is either whole, with its metadata, or not there, also if the process is
+//! killed or the system reports only when it is closed that something is not written; memory is 1 MiB a
 //! thread, or 4 MiB for extents as long as that, and at most one file a thread is open.
 
 use std::collections::{HashMap, HashSet};
@@ -13,7 +14,7 @@ use sinterfs_platform::{Directory, files};
 use super::job::Extraction;
 use super::lock::lock;
 use super::metadata;
-use super::new_file::{NewFile, Ticket};
+use super::new_file::{NewFile, Published, Ticket};
 use crate::jobs::{Job, Jobs};
 use crate::plan::Item;
 use crate::runs::{Run, runs_up_to};
@@ -128,10 +129,10 @@ impl<'a> Files<'a> {
         ranges: &[Range<u64>],
         buf: &mut Vec<u8>,
     ) -> Result<()> {
-        let (work, name) = (self.work, self.work.plan.name(item.spot));
+        let work = self.work;
         // whatever fails, the part counts as done, and the file is closed
         let done = item.inode(work.image).and_then(|inode| {
-            let Some(new) = begin_part(work, parted, item)? else {
+            let Some(new) = begin_part(work, parted, item, &inode)? else {
                 return Ok(None);
             };
             for range in ranges {
@@ -146,13 +147,19 @@ impl<'a> Files<'a> {
         let dir = || work.target.dir(work.plan, item.spot.dir);
         let done = match done {
             Ok(Some((new, inode))) if last && matches!(parted.state, PartState::Open(_)) => {
-                dir().and_then(|dir| finish(work, &dir, item, &new, &inode, None))
+                let written = dir().and_then(|dir| finish(work, &dir, item, new, &inode, None));
+                written.map(|written| {
+                    if !written {
+                        work.keep(item.spot);
+                    }
+                })
             }
+            Ok(Some((new, _))) => new.close(),
             other => other.map(drop),
         };
         if done.is_err() {
             match std::mem::replace(&mut parted.state, PartState::Closed) {
-                PartState::Open(ticket) => work.target.discard(&*dir()?, name, &ticket)?,
+                PartState::Open(ticket) => work.target.discard(&*dir()?, &ticket.hidden)?,
                 PartState::Unmade => {}
                 // the first failure was reported; the rest of the file fails with it
                 PartState::Closed => return Ok(()),
@@ -175,8 +182,7 @@ impl<'a> Files<'a> {
             }
             let spot = self.work.plan.leaf(leaf).spot;
             let dir = self.work.target.dir(self.work.plan, spot.dir);
-            let name = self.work.plan.name(spot);
-            let done = dir.and_then(|dir| self.work.target.discard(&dir, name, ticket));
+            let done = dir.and_then(|dir| self.work.target.discard(&dir, &ticket.hidden));
             if let Err(error) = done {
                 self.work.imperfect(error, spot);
             }
@@ -189,6 +195,7 @@ fn begin_part(
     work: &Extraction<'_>,
     parted: &Mutex<Parted>,
     item: &Item,
+    inode: &Inode,
 ) -> Result<Option<NewFile>> {
     let (dir, name) = (
         work.target.parent(work.plan, item.spot)?,
@@ -197,10 +204,10 @@ fn begin_part(
     let mut parted = lock(parted);
     match &parted.state {
         PartState::Closed => Ok(None),
-        PartState::Open(ticket) => work.target.reopen(&dir, name, ticket).map(Some),
+        PartState::Open(ticket) => work.target.reopen(&dir, ticket).map(Some),
         PartState::Unmade => {
-            let mode = work.target.part_mode();
-            let Some(new) = work.target.make_file(&dir, name, mode, true)? else {
+            let mode = work.target.part_mode(inode);
+            let Some(new) = work.target.make_file(&dir, item.spot, name, mode)? else {
                 parted.state = PartState::Closed;
                 work.keep(item.spot);
                 return Ok(None);
@@ -228,43 +235,60 @@ fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut Vec<u8>) -> Result<
         work.plan.name(item.spot),
     );
     let mode = work.target.first_mode(&inode);
-    let Some(new) = work.target.make_file(&dir, name, mode, false)? else {
+    let Some(new) = work.target.make_file(&dir, item.spot, name, mode)? else {
         work.observer.advance(Stage::Extract, Tally::items(1));
         return Ok(false);
     };
     if work.options.sparse && inode.allocated < inode.size {
         files::make_sparse(&new.file);
     }
+    let hidden = new.hidden.clone();
     let done = write_range(work, &new, &inode, 0..inode.size, buf)
-        .and_then(|end| finish(work, &dir, item, &new, &inode, Some(end)));
+        .and_then(|end| finish(work, &dir, item, new, &inode, Some(end)));
     if done.is_err() {
-        work.target.discard(&dir, name, &new.ticket()?)?;
+        work.target.discard(&dir, &hidden)?;
     }
     work.observer.advance(Stage::Extract, Tally::items(1));
-    done.map(|()| true)
+    done
 }
 
-/// Sets the length and metadata of a file that is complete, and gives it its name. `end` is where
-/// the last byte was written, if one thread wrote all.
+/// Sets the length and metadata of a file that is complete, gives it its name and closes it.
+/// Returns whether it has the name: an existing file may be kept. `end` is where the last byte was
+/// written, if one thread wrote all.
 fn finish(
     work: &Extraction<'_>,
     dir: &Directory,
     item: &Item,
-    new: &NewFile,
+    new: NewFile,
     inode: &Inode,
     end: Option<u64>,
-) -> Result<()> {
+) -> Result<bool> {
     if end != Some(inode.size) {
         let set = new.file.set_len(inode.size);
         set.map_err(|error| Error::io("can't set the length", error))?;
     }
     metadata::of_open(work, &new.file, item.spot, inode);
-    work.target.publish(dir, work.plan.name(item.spot), new)?;
+    if work.options.sync && !files::SYNCS_FILE_SYSTEMS {
+        let done = new.file.sync_all();
+        done.map_err(|error| Error::io("can't write the file to the disk", error))?;
+    }
+    let name = work.plan.name(item.spot);
+    let published = work.target.publish(dir, name, &new)?;
+    if let Err(error) = new.close() {
+        if published == Published::New {
+            // perhaps not all of it is there
+            work.target.discard(dir, name)?;
+        }
+        return Err(error);
+    }
+    if published == Published::Kept {
+        return Ok(false);
+    }
     work.counts.add(|counts| {
         counts.files += 1;
         counts.bytes = counts.bytes.saturating_add(inode.allocated);
     });
-    Ok(())
+    Ok(true)
 }
 
 /// Writes a range of a file; returns the offset after the last byte written.

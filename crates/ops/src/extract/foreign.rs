@@ -30,7 +30,7 @@ pub(crate) fn clashes(plan: &Plan) -> HashSet<usize> {
 }
 
 /// Returns all names of a plan, directories first.
-fn spots(plan: &Plan) -> impl Iterator<Item = Spot> {
+pub(super) fn spots(plan: &Plan) -> impl Iterator<Item = Spot> {
     let dirs = plan.dirs.iter().skip(1).map(|dir| dir.spot);
     let leaves = plan.leaves.iter().map(|leaf| leaf.spot);
     dirs.chain(leaves)

@@ -3,14 +3,17 @@
 //! **Invariant:** a failure is either returned, or reported to the observer and counted.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::sync::Mutex;
 
-use sinterfs_model::{Error, Image, Observer, Result};
+use sinterfs_model::{Error, Image, Kind, Observer, Result};
 
+use super::errors::ends_all;
 use super::lock::lock;
 use super::options::ExtractOptions;
 use super::report::{Counts, Told};
-use super::target::{Target, ends_all};
+use super::target::Target;
+use super::untold::Untold;
 use crate::plan::{Plan, Spot};
 use crate::workers;
 
@@ -25,6 +28,7 @@ pub(crate) struct Extraction<'a> {
     pub(crate) kept: Kept,
     pub(crate) losses: Losses,
     pub(crate) told: Told,
+    pub(crate) untold: Untold,
 }
 
 /// What is lost of each file, by its inode.
@@ -77,6 +81,28 @@ impl Extraction<'_> {
     pub(crate) fn imperfect(&self, error: Error, spot: Spot) {
         self.observer.warn(&self.locate(error, spot));
         self.counts.add(|counts| counts.imperfect += 1);
+    }
+
+    /// Counts an entry some of whose metadata could not be set, and remembers it to be reported.
+    pub(crate) fn unset(&self, what: &str, error: &std::io::Error, spot: Spot) {
+        self.counts.add(|counts| counts.imperfect += 1);
+        self.untold.add(format!("{what}: {error}"), Kind::Io, spot);
+    }
+
+    /// Counts an entry that this process may not make, and remembers it to be reported.
+    pub(crate) fn unmade(&self, error: &Error, spot: Spot) {
+        self.counts.add(|counts| counts.failed += 1);
+        let what = match error.io_source() {
+            Some(source) => format!("{}: {source}", error.what()),
+            None => error.what().to_owned(),
+        };
+        self.untold.add(what, Kind::Io, spot);
+    }
+
+    /// Returns whether an error means that this process may not do it, and the rest may go on.
+    pub(crate) fn may_not(&self, error: &Error) -> bool {
+        let kind = error.io_source().map(std::io::Error::kind);
+        self.options.continue_on_error && kind == Some(ErrorKind::PermissionDenied)
     }
 
     /// The number of threads to use.

@@ -2,21 +2,26 @@
 //! owner clears set-id bits and capabilities, and everything changes times.
 //!
 //! **Invariant:** what cannot be set is reported and counted, and never fails the entry; set-id
-//! bits are set only on a file that has the owner (or group) that the image gives them.
+//! bits are set only on a file that has the owner (or group) that the image gives them. Where
+//! permissions are not restored, nothing is set that gives rights: a file is never more open than
+//! the image says.
 
 use std::fs::File;
 use std::io::{Error as IoError, ErrorKind, Result as IoResult};
 
-use sinterfs_model::{Error, FileType, Inode, Time, Times, Xattrs};
+use sinterfs_model::{Error, FileType, Inode, Kind, Time, Times, Xattrs};
 use sinterfs_platform::xattrs::Attributes;
 use sinterfs_platform::{Directory, KEEPS, OpenFor, Status, files, xattrs};
 
 use super::job::Extraction;
 use crate::plan::{Item, Spot};
 
+const UNSET_MODE: &str = "can't set the permissions";
 const SET_UID: u16 = 0o4000;
 const SET_GID: u16 = 0o2000;
 const OWNER_WRITES: u16 = 0o200;
+/// Attributes that give no rights.
+const OF_USERS: &[u8] = b"user.";
 
 /// Restores metadata of an open file or directory.
 pub(crate) fn of_open(job: &Extraction<'_>, file: &File, spot: Spot, inode: &Inode) {
@@ -34,6 +39,7 @@ pub(crate) fn of_open(job: &Extraction<'_>, file: &File, spot: Spot, inode: &Ino
         });
     }
     job.note_unkept(spot, inode);
+    job.note_owner(spot, inode);
     let attributes = attributes(job, spot, inode);
     let writable = inode.meta.mode & OWNER_WRITES != 0 || inode.kind != FileType::File;
     if !writable && job.options.permissions && !attributes.is_empty() {
@@ -44,15 +50,46 @@ pub(crate) fn of_open(job: &Extraction<'_>, file: &File, spot: Spot, inode: &Ino
         xattrs::set(file, name, value)
     });
     let found = found.filter(|_| attributes.is_empty());
-    if job.options.permissions && !found.is_some_and(|status| has_mode(&status, inode)) {
-        let done = allowed_mode(inode, || Directory::status_of(file));
-        let done = done.and_then(|mode| files::set_mode(file, mode));
-        report(job, spot, "can't set the permissions", done);
+    if job.options.permissions {
+        if !found.is_some_and(|status| has_mode(&status, inode)) {
+            set_mode_of_open(job, file, spot, inode);
+        }
+    } else if KEEPS.modes {
+        report(job, spot, UNSET_MODE, narrow(file, inode));
     }
     if job.options.times {
         let done = files::set_times(file, &times(job, inode));
         report(job, spot, "can't set the times", done);
     }
+}
+
+fn set_mode_of_open(job: &Extraction<'_>, file: &File, spot: Spot, inode: &Inode) {
+    let found = || Directory::status_of(file);
+    let done = allowed_mode(inode, found).and_then(|mode| {
+        files::set_mode(file, mode.into())?;
+        // of a group that this process is not in, the system drops the bit
+        if mode & (SET_UID | SET_GID) == 0 {
+            return Ok(mode);
+        }
+        Ok(mode & (!(SET_UID | SET_GID) | found()?.meta.mode))
+    });
+    match done {
+        Ok(mode) => job.note_set_id(spot, inode, mode),
+        Err(error) => job.unset(UNSET_MODE, &error, spot),
+    }
+}
+
+/// Takes the rights that a file has only while it is written.
+fn narrow(file: &File, inode: &Inode) -> IoResult<()> {
+    let needed = match inode.kind {
+        FileType::Directory => 0o700,
+        _ => 0o600,
+    };
+    if inode.meta.mode & needed == needed {
+        return Ok(());
+    }
+    let mode = Directory::status_of(file)?.meta.mode & inode.meta.mode & 0o777;
+    files::set_mode(file, mode.into())
 }
 
 /// Restores metadata by name, of symlinks, devices, fifos and sockets, which are not opened.
@@ -63,6 +100,7 @@ pub(crate) fn of_name(job: &Extraction<'_>, dir: &Directory, item: &Item, inode:
         owner(job, spot, inode, |uid, gid| dir.set_owner(name, uid, gid));
     }
     job.note_unkept(spot, inode);
+    job.note_owner(spot, inode);
     let attributes = attributes(job, spot, inode);
     if !attributes.is_empty() {
         match Attributes::of(dir, name) {
@@ -71,8 +109,10 @@ pub(crate) fn of_name(job: &Extraction<'_>, dir: &Directory, item: &Item, inode:
         }
     }
     if job.options.permissions && inode.kind != FileType::Symlink {
-        let done = set_mode_of_name(dir, name, inode);
-        report(job, spot, "can't set the permissions", done);
+        match set_mode_of_name(dir, name, inode) {
+            Ok(mode) => job.note_set_id(spot, inode, mode),
+            Err(error) => job.unset(UNSET_MODE, &error, spot),
+        }
     }
     if job.options.times {
         let done = dir.set_times(name, &times(job, inode));
@@ -81,8 +121,8 @@ pub(crate) fn of_name(job: &Extraction<'_>, dir: &Directory, item: &Item, inode:
 }
 
 /// Sets the permissions of a device, fifo or socket: of the file whose owner is checked, and of no
-/// other that got its name meanwhile.
-fn set_mode_of_name(dir: &Directory, name: &[u8], inode: &Inode) -> IoResult<()> {
+/// other that got its name meanwhile. Returns the permissions.
+fn set_mode_of_name(dir: &Directory, name: &[u8], inode: &Inode) -> IoResult<u16> {
     let file = dir.open_beneath(name, OpenFor::Look)?;
     let found = Directory::status_of(&file)?;
     if found.kind != Some(inode.kind) {
@@ -90,7 +130,8 @@ fn set_mode_of_name(dir: &Directory, name: &[u8], inode: &Inode) -> IoResult<()>
         return Err(IoError::new(ErrorKind::AlreadyExists, what));
     }
     let mode = allowed_mode(inode, || Ok(found))?;
-    Directory::set_mode_of(&file, mode)
+    Directory::set_mode_of(&file, mode.into())?;
+    Ok(mode)
 }
 
 /// Returns whether a file has the owner of the image, or owners are not restored.
@@ -105,9 +146,34 @@ fn has_mode(status: &Status, inode: &Inode) -> bool {
     mode & (SET_UID | SET_GID) == 0 && status.meta.mode & 0o7777 == mode
 }
 
+impl Extraction<'_> {
+    /// Counts an entry whose owner is not restored.
+    fn note_owner(&self, spot: Spot, inode: &Inode) {
+        if self.options.owner || !KEEPS.owners || self.target.makes_as(inode) {
+            return;
+        }
+        self.counts.add(|counts| counts.unowned += 1);
+        if self.options.report_owner {
+            let what = "the owner is not restored, which only root may do";
+            self.untold.add(what.to_owned(), Kind::Unsupported, spot);
+        }
+    }
+
+    /// Counts an entry that got other set-id bits than the image has.
+    fn note_set_id(&self, spot: Spot, inode: &Inode, mode: u16) {
+        if inode.meta.mode & !mode & (SET_UID | SET_GID) == 0 {
+            return;
+        }
+        self.counts.add(|counts| counts.without_set_id += 1);
+        let what = "permission to run as the owner or group (set-id) is not restored: those are \
+                    others than in the image";
+        self.untold.add(what.to_owned(), Kind::Unsupported, spot);
+    }
+}
+
 fn report(job: &Extraction<'_>, spot: Spot, what: &'static str, done: IoResult<()>) {
     if let Err(error) = done {
-        job.imperfect(Error::io(what, error), spot);
+        job.unset(what, &error, spot);
     }
 }
 
@@ -130,7 +196,7 @@ fn owner(
 }
 
 /// Clears set-id bits that would grant the rights of another owner than that of the image.
-fn allowed_mode(inode: &Inode, status: impl FnOnce() -> IoResult<Status>) -> IoResult<u32> {
+fn allowed_mode(inode: &Inode, status: impl FnOnce() -> IoResult<Status>) -> IoResult<u16> {
     let mut mode = inode.meta.mode & 0o7777;
     if KEEPS.owners && mode & (SET_UID | SET_GID) != 0 {
         let found = status()?.meta;
@@ -141,7 +207,7 @@ fn allowed_mode(inode: &Inode, status: impl FnOnce() -> IoResult<Status>) -> IoR
             mode &= !SET_GID;
         }
     }
-    Ok(mode.into())
+    Ok(mode)
 }
 
 /// Reads the extended attributes to restore.
@@ -149,10 +215,14 @@ fn attributes(job: &Extraction<'_>, spot: Spot, inode: &Inode) -> Xattrs {
     if !job.options.xattrs || !KEEPS.xattrs || !job.image.info().capability.xattrs {
         return Xattrs::new();
     }
-    job.image.xattrs(inode.ino).unwrap_or_else(|error| {
+    let mut found = job.image.xattrs(inode.ino).unwrap_or_else(|error| {
         job.imperfect(error, spot);
         Xattrs::new()
-    })
+    });
+    if !job.options.permissions && !job.options.rights {
+        found.retain(|(name, _)| name.starts_with(OF_USERS));
+    }
+    found
 }
 
 fn set_xattrs(
@@ -164,8 +234,7 @@ fn set_xattrs(
     for (name, value) in attributes {
         if let Err(error) = set(name, value) {
             let name = String::from_utf8_lossy(name);
-            let what = format!("can't set the attribute {name}");
-            job.imperfect(Error::io(what, error), spot);
+            job.unset(&format!("can't set the attribute {name}"), &error, spot);
         }
     }
 }

@@ -5,22 +5,26 @@
 //! observer and counted; a partial file is removed.
 
 mod content;
+mod errors;
 mod foreign;
 mod job;
+mod leftovers;
 mod lock;
 mod metadata;
 mod new_file;
+mod open_dirs;
 mod options;
 mod report;
 mod salvage;
 mod target;
+mod untold;
 
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Mutex;
 
 use sinterfs_model::{Error, FileType, Image, Observer, Result, Stage, Tally};
-use sinterfs_platform::SYMLINKS_HAVE_KINDS;
+use sinterfs_platform::{Directory, SYMLINKS_HAVE_KINDS};
 
 use crate::plan::{Alias, Item, Spot};
 use crate::resolve::{Follow, resolve};
@@ -29,7 +33,8 @@ use content::Files;
 use job::{Extraction, Kept, Losses};
 use lock::lock;
 use report::{Counts, Loss, Told};
-use target::Target;
+use target::{Came, Target};
+use untold::Untold;
 
 pub use options::{ExtractOptions, Overwrite};
 pub use report::ExtractReport;
@@ -64,12 +69,15 @@ pub fn extract(
         kept: Kept::default(),
         losses: Losses::default(),
         told: Told::default(),
+        untold: Untold::default(),
     };
     for error in unsafe_names.into_iter().chain(selection.unmatched()) {
         job.settle::<()>(Err(error))?;
     }
     job.compare_with_system()?;
-    Steps(&job).run()?;
+    let done = Steps(&job).run();
+    job.untold.tell(&plan, observer);
+    done?;
     Ok(counts.report())
 }
 
@@ -94,13 +102,25 @@ impl Steps<'_> {
         self.specials(&missing)?;
         self.aliases(&missing)?;
         self.0.tell_losses();
-        self.directory_metadata()
+        self.directory_metadata()?;
+        self.sync()
+    }
+
+    /// Waits until everything is on the disk, if that is asked for. Where there is no call for all
+    /// of it, each file was waited for.
+    fn sync(&self) -> Result<()> {
+        if self.0.options.sync {
+            self.0.target.sync(self.0.plan)?;
+        }
+        Ok(())
     }
 
     fn directories(&self) -> Result<()> {
         for (index, dir) in self.0.plan.dirs.iter().enumerate().skip(1) {
             self.0.pause()?;
-            let made = self.0.target.make_dir(self.0.plan, index as u32);
+            let inode = self.0.image.inode(dir.ino);
+            let made =
+                inode.and_then(|inode| self.0.target.make_dir(self.0.plan, index as u32, &inode));
             if self
                 .0
                 .settle(made.map_err(|error| self.0.locate(error, dir.spot)))?
@@ -121,7 +141,11 @@ impl Steps<'_> {
         self.each(&specials, one_dir, |(index, item)| {
             let made = self.special(item);
             let made = match made {
-                Err(error) if target::is_impossible(&error) => {
+                Err(error) if self.0.may_not(&error) => {
+                    self.0.unmade(&error, item.spot);
+                    Ok(None)
+                }
+                Err(error) if errors::is_impossible(&error) => {
                     let loss = match item.kind {
                         FileType::Symlink => Loss::Symlink,
                         _ => Loss::Special,
@@ -239,7 +263,7 @@ impl Steps<'_> {
         let (old, new) = (self.0.plan.name(linked_to), self.0.plan.name(alias.spot));
         let made = match self.0.target.make_link(&from, old, &to, new) {
             // the file system has no hard links, or no more of them: a copy is the next best
-            Err(error) if target::no_links(&error) => {
+            Err(error) if errors::no_links(&error) => {
                 if !self.copy(alias, first)? {
                     self.0.counts.add(|counts| counts.kept += 1);
                 }
@@ -269,6 +293,15 @@ impl Steps<'_> {
         }
     }
 
+    fn finish_dir(&self, index: u32, dir: &Item, fd: &Directory) -> Result<()> {
+        self.0.target.remove_leftovers(self.0.plan, index, fd);
+        if self.0.target.came(index) != Some(Came::Kept) {
+            let inode = self.0.image.inode(dir.ino)?;
+            metadata::of_open(self.0, fd.as_file(), dir.spot, &inode);
+        }
+        Ok(())
+    }
+
     /// Sets the metadata of directories, deepest first: permissions may close a directory to us.
     fn directory_metadata(&self) -> Result<()> {
         let all = self.0.options.selects_all() && self.0.options.strip == 0;
@@ -277,29 +310,21 @@ impl Steps<'_> {
         } else {
             1
         };
-        let mut depths: Vec<u32> = Vec::with_capacity(self.0.plan.dirs.len());
-        for dir in &self.0.plan.dirs {
-            let above = depths.get(dir.spot.dir as usize).copied();
-            depths.push(above.map_or(0, |above| above + 1));
-        }
-        let depth = |index: u32| depths.get(index as usize).copied().unwrap_or(0);
+        let depth = |index: u32| self.0.plan.depth(index);
         let dirs = (0_u32..).zip(&self.0.plan.dirs).skip(from);
-        let dirs = dirs.filter(|(index, _)| self.0.target.made_dir(*index));
+        let dirs = dirs.filter(|(index, _)| self.0.target.came(*index).is_some());
         let mut dirs: Vec<(u32, &Item)> = dirs.collect();
         dirs.sort_by_key(|(index, _)| std::cmp::Reverse(depth(*index)));
         for level in dirs.chunk_by(|a, b| depth(a.0) == depth(b.0)) {
             let one_dir = |a: &(u32, &Item), b: &(u32, &Item)| a.1.spot.dir == b.1.spot.dir;
             self.each(level, one_dir, |(index, dir)| {
                 let done = self.0.target.reopen_dir(self.0.plan, *index);
-                let done = done.and_then(|fd| {
-                    metadata::of_open(
-                        self.0,
-                        fd.as_file(),
-                        dir.spot,
-                        &self.0.image.inode(dir.ino)?,
-                    );
-                    Ok(())
-                });
+                let is_kept = self.0.target.came(*index) == Some(Came::Kept);
+                let done = match done {
+                    // who keeps it may not read it
+                    Err(_) if is_kept => Ok(()),
+                    done => done.and_then(|fd| self.finish_dir(*index, dir, &fd)),
+                };
                 self.0
                     .settle(done.map_err(|error| self.0.locate(error, dir.spot)))?;
                 Ok(())

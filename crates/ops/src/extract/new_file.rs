@@ -1,27 +1,38 @@
 //! A file of an extraction while it is written.
 //!
 //! In: bytes and their offsets. Out: the file, and a ticket by which it is opened again, if it is
-//! the same file still.
+//! the same file still. **Invariant:** it has a hidden name until it is complete.
 
 use std::fs::File;
 
 use sinterfs_model::{Error, Result};
-use sinterfs_platform::{Directory, FileAt, Identity};
+use sinterfs_platform::{Directory, FileAt, Identity, files};
 
-/// A file being written, possibly under a temporary name until it is complete.
+/// A file being written.
 #[derive(Debug)]
 pub(crate) struct NewFile {
     /// The file.
     pub(crate) file: File,
-    /// The temporary name until `publish`, if it has one.
-    pub(super) temporary: Option<Vec<u8>>,
+    /// The name until `publish`.
+    pub(super) hidden: Vec<u8>,
 }
 
 /// Identifies a new file after it was closed, to reopen it.
 #[derive(Debug, Clone)]
 pub(crate) struct Ticket {
     pub(super) identity: Identity,
-    pub(super) temporary: Option<Vec<u8>>,
+    pub(super) hidden: Vec<u8>,
+}
+
+/// What became of a complete file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Published {
+    /// It has its name, which nothing had.
+    New,
+    /// It has taken the place of another file.
+    Replaced,
+    /// Another file has the name, and keeps it.
+    Kept,
 }
 
 impl NewFile {
@@ -38,7 +49,12 @@ impl NewFile {
             Directory::status_of(&self.file).map_err(|error| Error::io("stat failed", error))?;
         Ok(Ticket {
             identity: status.identity,
-            temporary: self.temporary.clone(),
+            hidden: self.hidden.clone(),
         })
+    }
+
+    /// Closes it. A file system that writes late reports only now what it could not write.
+    pub(crate) fn close(self) -> Result<()> {
+        files::close(self.file).map_err(|error| Error::io("can't close the file", error))
     }
 }

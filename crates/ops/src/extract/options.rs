@@ -11,7 +11,8 @@ pub enum Overwrite {
     Refuse,
     /// An existing file is replaced; directories are merged.
     Replace,
-    /// An existing file keeps its name and content; directories are merged.
+    /// What exists keeps its name, content and metadata, and directories get what they lack. Of a
+    /// directory that a killed extraction left, the metadata is set.
     Keep,
 }
 
@@ -34,8 +35,14 @@ pub struct ExtractOptions {
     pub threads: usize,
     /// Restores owner and group; without it, set-id bits stay only where the owner is the same.
     pub owner: bool,
-    /// Restores permission bits; without it, they are what the umask leaves.
+    /// Reports owners that are not restored.
+    pub report_owner: bool,
+    /// Restores permissions. Without it, they are what the umask leaves of those of the image,
+    /// without set-id and sticky bits, and only attributes of the users (`user.`) are restored: no
+    /// capabilities, access lists or labels.
     pub permissions: bool,
+    /// Restores attributes that give rights even if permissions are not restored.
+    pub rights: bool,
     /// Restores times to the nanosecond.
     pub times: bool,
     /// The time that everything gets instead, in seconds since 1970.
@@ -46,6 +53,8 @@ pub struct ExtractOptions {
     pub sparse: bool,
     /// The treatment of existing files.
     pub overwrite: Overwrite,
+    /// Waits until everything is on the disk.
+    pub sync: bool,
     /// Continues after a failure that concerns one entry.
     pub continue_on_error: bool,
     /// Fails before anything is written if this system cannot keep all that is to be restored.
@@ -68,12 +77,15 @@ impl Default for ExtractOptions {
             strip: 0,
             threads: 0,
             owner: sinterfs_platform::process::is_root(),
+            report_owner: true,
             permissions: true,
+            rights: false,
             times: true,
             time: None,
             xattrs: true,
             sparse: true,
             overwrite: Overwrite::default(),
+            sync: false,
             continue_on_error: true,
             strict: false,
             salvage: false,

@@ -36,8 +36,14 @@ pub struct ExtractReport {
     /// Entries with an owner, permissions or attributes that this system does not keep; the first
     /// was reported to the observer.
     pub unkept: u64,
-    /// Entries restored without some of their metadata; each was reported to the observer.
+    /// Entries restored without some of their metadata; reported to the observer by kind.
     pub imperfect: u64,
+    /// Entries that have the owner of this process, and not their own; reported to the observer by
+    /// kind if the options say so.
+    pub unowned: u64,
+    /// Entries without their set-id bits, since they have another owner; reported to the observer
+    /// by kind.
+    pub without_set_id: u64,
 }
 
 /// The report while it grows.

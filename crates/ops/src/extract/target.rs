@@ -5,97 +5,66 @@
 //! a hostile image nor a symlink planted in the target leads a write out of it. Nothing else in
 //! `extract` names files.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::io::{self, ErrorKind};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use sinterfs_model::{Error, FileType, Inode, Kind, Result, Setting};
-use sinterfs_platform::{Directory, KEEPS, OpenFor, SYMLINKS_HAVE_KINDS, process};
+use sinterfs_model::{Error, FileType, Inode, Rdev, Result, Setting};
+use sinterfs_platform::{Directory, KEEPS, OpenFor, Status, files, names, process};
 
+use super::errors::{exists, failed, in_the_way};
+use super::leftovers::{Leftovers, hidden_name};
 use super::lock::lock;
-use super::new_file::{NewFile, Ticket};
+use super::new_file::{NewFile, Published, Ticket};
+use super::open_dirs::{OpenDirs, STEP};
 use super::options::{ExtractOptions, Overwrite};
 use crate::plan::{Plan, Spot};
 
-/// The number of directories that are kept open.
-const OPEN_DIRS: usize = 256;
-/// How many of the directories above one that was not open are kept open on the way to it.
-const OPEN_ABOVE: usize = 128;
+/// How many directories are opened one by one on the way to one that was not open.
+const ONE_BY_ONE: usize = 2 * STEP as usize;
 
-/// Whether this system has all types of entries.
-const KEEPS_ALL: bool = KEEPS.specials && !SYMLINKS_HAVE_KINDS;
+/// The permissions of a directory until its final ones are set, as far as no directory that a user
+/// made has them: one that a killed extraction left is told by these, and completed.
+const UNFINISHED: u32 = 0o1700;
+/// What a directory may inherit from the one above it.
+const SET_GID: u16 = 0o2000;
 
 const UNOPENED: &str = "can't open the directory";
 const UNMADE: &str = "can't make the directory";
+
+/// How a directory of the plan came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// It was made, and holds nothing of others.
+    New,
+    /// It was there, and gets the metadata of the image.
+    Merged,
+    /// It was there, and keeps its metadata.
+    Kept,
+}
+
 /// The root of the extraction, and the open directories below it.
 #[derive(Debug)]
 pub(crate) struct Target {
     root: Arc<Directory>,
     made_root: bool,
     overwrite: Overwrite,
-    /// The initial permissions: for the owner alone until the final ones are set (a file that one
-    /// thread writes may have them from the start, see `first_mode`), or what the umask leaves if
-    /// none are set.
-    dir_mode: u32,
-    file_mode: u32,
-    /// Whether permissions will be set.
+    /// Whether permissions will be set. Then the initial ones are for the owner alone until the
+    /// final ones are set (a file that one thread writes may have them from the start, see
+    /// `first_mode`), else those of the image, less what the umask takes.
     permissions: bool,
     /// The owner and group that new files have, and whether they will be changed.
     own: (u32, u32),
     chown: bool,
-    made: Mutex<HashSet<u32>>,
+    came: Mutex<HashMap<u32, Came>>,
     open: Mutex<OpenDirs>,
-    temporary: AtomicU64,
+    leftovers: Leftovers,
+    /// The file systems that are written to, each with a directory on it.
+    file_systems: Mutex<HashMap<Rdev, u32>>,
     /// Names that are not made, by when the walk met them: another of the directory is the same one
     /// here.
     refused: HashSet<usize>,
-}
-
-/// Directories that are open, by their index in the plan; the oldest is closed first.
-#[derive(Debug, Default)]
-struct OpenDirs {
-    fds: HashMap<u32, Arc<Directory>>,
-    age: VecDeque<u32>,
-}
-
-fn failed(what: &'static str) -> impl FnOnce(io::Error) -> Error {
-    move |error| Error::io(what, error)
-}
-
-fn in_the_way(what: &'static str) -> Error {
-    Error::new(Kind::Io, what)
-}
-
-/// Returns whether an error makes all further work pointless.
-pub(crate) fn ends_all(error: &Error) -> bool {
-    const FULL: [ErrorKind; 3] = [
-        ErrorKind::StorageFull,
-        ErrorKind::QuotaExceeded,
-        ErrorKind::ReadOnlyFilesystem,
-    ];
-    error.kind() == Kind::Cancelled || kind(error).is_some_and(|kind| FULL.contains(&kind))
-}
-
-/// Returns whether an error means that the file system cannot make this hard link.
-pub(crate) fn no_links(error: &Error) -> bool {
-    const NONE: [ErrorKind; 4] = [
-        ErrorKind::TooManyLinks,
-        ErrorKind::PermissionDenied,
-        ErrorKind::Unsupported,
-        ErrorKind::CrossesDevices,
-    ];
-    kind(error).is_some_and(|kind| NONE.contains(&kind))
-}
-
-/// Returns whether an error means that this system has no such entry.
-pub(crate) fn is_impossible(error: &Error) -> bool {
-    kind(error) == Some(ErrorKind::Unsupported) && !KEEPS_ALL
-}
-
-fn kind(error: &Error) -> Option<ErrorKind> {
-    error.io_source().map(io::Error::kind)
 }
 
 impl Target {
@@ -106,12 +75,24 @@ impl Target {
             .try_exists()
             .map_err(|error| Error::io("stat failed", error))?;
         if made_root {
-            let made = std::fs::create_dir_all(path);
+            let made = make_root(path, options.permissions);
             made.map_err(|error| Error::io("can't make the target", error).path(path))?;
         }
         let root = Directory::open(path, OpenFor::List);
         let root = root.map_err(|error| Error::io("can't open the target", error).path(path))?;
+        let leftovers = Leftovers::new(&root);
         let is_empty = || root.is_empty().map_err(failed("can't list the target"));
+        if overwrite == Overwrite::Refuse && !made_root && !is_empty()? {
+            leftovers.remove(&root, &root, None);
+        }
+        let found = Directory::status_of(root.as_file()).map_err(failed("stat failed"))?;
+        let came = match overwrite {
+            _ if made_root => Came::New,
+            // it is empty
+            Overwrite::Refuse => Came::New,
+            Overwrite::Keep if !is_unfinished(&found) => Came::Kept,
+            _ => Came::Merged,
+        };
         if overwrite == Overwrite::Refuse && !is_empty()? {
             let option = Setting::Replace;
             let what = format!("the target is not empty; {option} replaces files in it");
@@ -119,16 +100,15 @@ impl Target {
         }
         Ok(Self {
             root: Arc::new(root),
-            made_root,
+            made_root: made_root || is_unfinished(&found),
             overwrite,
-            dir_mode: if options.permissions { 0o700 } else { 0o777 },
-            file_mode: if options.permissions { 0o600 } else { 0o666 },
             permissions: options.permissions,
             own: process::owner(),
             chown: options.owner,
-            made: Mutex::new(HashSet::from([0])),
+            came: Mutex::new(HashMap::from([(0, came)])),
             open: Mutex::default(),
-            temporary: AtomicU64::new(0),
+            leftovers,
+            file_systems: Mutex::new(HashMap::from([(found.identity.device, 0)])),
             refused: HashSet::new(),
         })
     }
@@ -164,7 +144,7 @@ impl Target {
         self.dir(plan, spot.dir)
     }
 
-    /// Returns whether the target itself was missing.
+    /// Returns whether the target itself was missing, or was not finished.
     pub(crate) fn made_root(&self) -> bool {
         self.made_root
     }
@@ -174,74 +154,138 @@ impl Target {
         !self.chown || self.own == (inode.meta.uid, inode.meta.gid)
     }
 
+    /// Returns whether the owner of an inode is that of this process.
+    pub(crate) fn makes_as(&self, inode: &Inode) -> bool {
+        self.own == (inode.meta.uid, inode.meta.gid)
+    }
+
     /// Returns the initial permissions of a file that one thread writes: the final ones, if new
-    /// files have the right owner and the group has no more rights than others.
+    /// files have the right owner and the group has no more rights than others. Where permissions
+    /// are not restored, they are those of the image, which the umask narrows.
     pub(crate) fn first_mode(&self, inode: &Inode) -> u32 {
         let mode = u32::from(inode.meta.mode);
         let plain = mode & 0o7000 == 0 && mode >> 3 & 7 == mode & 7;
         if self.permissions && plain && self.makes_for(inode) {
             mode
         } else {
-            self.file_mode
+            self.part_mode(inode)
         }
     }
 
     /// Returns the initial permissions of a file that several threads open.
-    pub(crate) fn part_mode(&self) -> u32 {
-        self.file_mode
+    pub(crate) fn part_mode(&self, inode: &Inode) -> u32 {
+        if self.permissions {
+            0o600
+        } else {
+            u32::from(inode.meta.mode) & 0o777 | 0o600
+        }
     }
 
-    /// Returns whether a directory of the plan was made.
-    pub(crate) fn made_dir(&self, index: u32) -> bool {
-        lock(&self.made).contains(&index)
+    fn dir_mode(&self, inode: &Inode) -> u32 {
+        if self.permissions {
+            UNFINISHED
+        } else {
+            u32::from(inode.meta.mode) & 0o777 | 0o700
+        }
+    }
+
+    /// Returns how a directory of the plan came to be; `None` if it could not be made.
+    pub(crate) fn came(&self, index: u32) -> Option<Came> {
+        lock(&self.came).get(&index).copied()
     }
 
     /// Opens a directory of the plan for use with the other methods.
     pub(crate) fn dir(&self, plan: &Plan, index: u32) -> Result<Arc<Directory>> {
-        let mut missing = Vec::new();
+        let mut way = Vec::new();
         let mut at = index;
         let mut here = loop {
             if at == 0 {
                 break Arc::clone(&self.root);
             }
-            if let Some(fd) = lock(&self.open).fds.get(&at) {
-                break Arc::clone(fd);
+            if let Some(fd) = lock(&self.open).get(at) {
+                break fd;
             }
-            missing.push(at);
+            way.push(at);
             self.allow(plan.dir(at).spot)?;
             at = plan.dir(at).spot.dir;
         };
-        if missing.len() > OPEN_ABOVE {
-            let far = missing.split_off(OPEN_ABOVE);
-            let names: Vec<&[u8]> = far.iter().rev().map(|&dir| name(plan, dir)).collect();
-            let opened = here.beneath(&names.join(&b'/'), OpenFor::Walk);
+        way.reverse();
+        let mut way = &way[..];
+        while let Some(&next) = way.first() {
+            let mut count = 1;
+            if way.len() > ONE_BY_ONE {
+                // to the next level of those that stay open longer
+                let step = STEP - (plan.depth(next) - 1) % STEP;
+                count = step as usize;
+            }
+            let (names, after) = way.split_at(count.min(way.len()));
+            let last = names.last().copied().unwrap_or(next);
+            let opened = match names {
+                [only] => here.child(name(plan, *only), OpenFor::Walk),
+                _ => {
+                    let names: Vec<&[u8]> = names.iter().map(|&dir| name(plan, dir)).collect();
+                    here.beneath(&names.join(&b'/'), OpenFor::Walk)
+                }
+            };
             here = Arc::new(opened.map_err(failed(UNOPENED))?);
-        }
-        for &dir in missing.iter().rev() {
-            let opened = here.child(name(plan, dir), OpenFor::Walk);
-            here = Arc::new(opened.map_err(failed(UNOPENED))?);
-            lock(&self.open).insert(dir, &here);
+            lock(&self.open).insert(last, plan.depth(last), &here);
+            way = after;
         }
         Ok(here)
     }
 
     /// Makes a directory of the plan whose parent is there; an existing directory is taken.
-    pub(crate) fn make_dir(&self, plan: &Plan, index: u32) -> Result<()> {
+    pub(crate) fn make_dir(&self, plan: &Plan, index: u32, inode: &Inode) -> Result<()> {
         let parent = self.parent(plan, plan.dir(index).spot)?;
-        let name = name(plan, index);
-        match parent.make_dir(name, self.dir_mode) {
+        let (name, mode) = (name(plan, index), self.dir_mode(inode));
+        let came = match parent.make_dir(name, mode) {
             Err(error) if !exists(&error) => return Err(failed(UNMADE)(error)),
-            Err(_) if is_dir(&parent, name)? => {}
-            Err(_) if self.overwrite == Overwrite::Replace => {
-                remove(&parent, name)?;
-                let made = parent.make_dir(name, self.dir_mode);
-                made.map_err(failed(UNMADE))?;
+            Ok(()) => Came::New,
+            Err(_) => {
+                let found = parent.status(name).map_err(failed("stat failed"))?;
+                if found.kind == Some(FileType::Directory) {
+                    self.merge(index, &found)
+                } else if self.overwrite == Overwrite::Replace {
+                    remove(&parent, name)?;
+                    parent.make_dir(name, mode).map_err(failed(UNMADE))?;
+                    Came::New
+                } else {
+                    return Err(in_the_way("a file that is not a directory is in the way"));
+                }
             }
-            Err(_) => return Err(in_the_way("a file that is not a directory is in the way")),
-            Ok(()) => {}
-        }
-        lock(&self.made).insert(index);
+        };
+        lock(&self.came).insert(index, came);
         Ok(())
+    }
+
+    /// Takes a directory that is there: one that is to be kept keeps its metadata, unless an
+    /// extraction was killed before it set them.
+    fn merge(&self, index: u32, found: &Status) -> Came {
+        lock(&self.file_systems).insert(found.identity.device, index);
+        if self.overwrite == Overwrite::Keep && !(self.permissions && is_unfinished(found)) {
+            Came::Kept
+        } else {
+            Came::Merged
+        }
+    }
+
+    /// Makes all that was written durable; `false` where the system has no call for that.
+    pub(crate) fn sync(&self, plan: &Plan) -> Result<bool> {
+        let dirs: Vec<u32> = lock(&self.file_systems).values().copied().collect();
+        let mut is_synced = true;
+        for index in dirs {
+            let dir = self.reopen_dir(plan, index)?;
+            let done = files::sync_file_system(dir.as_file());
+            is_synced &= done.map_err(failed("can't write everything to the disk"))?;
+        }
+        Ok(is_synced)
+    }
+
+    /// Removes what killed extractions left in a directory of the plan that was there.
+    pub(crate) fn remove_leftovers(&self, plan: &Plan, index: u32, dir: &Directory) {
+        if self.came(index).is_some_and(|came| came != Came::New) {
+            self.leftovers.remove(&self.root, dir, Some((plan, index)));
+        }
     }
 
     /// Opens a directory of the plan so that its metadata can be changed.
@@ -257,68 +301,62 @@ impl Target {
         opened.map_err(failed(UNOPENED))
     }
 
-    /// Creates a regular file; `None` if an existing one is kept. A file to replace stays until
-    /// `publish`, so that a failure leaves it unchanged. One that is written in parts gets its name
-    /// by `publish`, too: what is left of it by an extraction that was killed would look complete.
+    /// Creates a regular file under a hidden name; `None` if an existing one is kept. A file to
+    /// replace stays until `publish`, so that a failure leaves it unchanged.
     pub(crate) fn make_file(
         &self,
         dir: &Directory,
+        spot: Spot,
         name: &[u8],
         mode: u32,
-        in_parts: bool,
     ) -> Result<Option<NewFile>> {
-        let made = if !in_parts {
-            dir.make_file(name, mode)
-        } else if is_free(dir, name)? {
-            return self.make_temporary(dir, mode).map(Some);
-        } else {
-            Err(ErrorKind::AlreadyExists.into())
-        };
-        match made {
-            Ok(file) => {
-                let temporary = None;
-                Ok(Some(NewFile { file, temporary }))
-            }
-            Err(error) if !exists(&error) => Err(failed("can't make the file")(error)),
-            Err(_) => match self.overwrite {
+        let is_new = || self.came(spot.dir) == Some(Came::New);
+        if self.overwrite != Overwrite::Replace && !is_new() && !is_free(dir, name)? {
+            return match self.overwrite {
                 Overwrite::Keep => Ok(None),
-                Overwrite::Refuse => Err(in_the_way("it exists already")),
-                Overwrite::Replace => self.make_temporary(dir, mode).map(Some),
-            },
+                _ => Err(in_the_way("it exists already")),
+            };
         }
+        let made = under_hidden_name(|name| dir.make_file(name, mode));
+        let (hidden, file) = made.map_err(failed("can't make the file"))?;
+        Ok(Some(NewFile { file, hidden }))
     }
 
     /// Opens a file again that `make_file` made.
-    pub(crate) fn reopen(&self, dir: &Directory, name: &[u8], ticket: &Ticket) -> Result<NewFile> {
-        let temporary = ticket.temporary.clone();
-        let file = dir.open_to_write(temporary.as_deref().unwrap_or(name));
+    pub(crate) fn reopen(&self, dir: &Directory, ticket: &Ticket) -> Result<NewFile> {
+        let hidden = ticket.hidden.clone();
+        let file = dir.open_to_write(&hidden);
         let file = file.map_err(failed("can't open the file again"))?;
         let status = Directory::status_of(&file).map_err(failed("stat failed"))?;
         if status.identity != ticket.identity {
             return Err(in_the_way("another file has taken its place"));
         }
-        Ok(NewFile { file, temporary })
+        Ok(NewFile { file, hidden })
     }
 
     /// Renames a complete file to its final name.
-    pub(crate) fn publish(&self, dir: &Directory, name: &[u8], new: &NewFile) -> Result<()> {
-        let Some(temporary) = &new.temporary else {
-            return Ok(());
-        };
-        if self.overwrite == Overwrite::Replace {
-            return replace(dir, temporary, name);
-        }
-        match dir.link(temporary, dir, name) {
-            Ok(()) => remove(dir, temporary),
-            Err(error) if exists(&error) => Err(in_the_way("it exists already")),
-            // the file system has no links
-            Err(_) => replace(dir, temporary, name),
+    pub(crate) fn publish(&self, dir: &Directory, name: &[u8], new: &NewFile) -> Result<Published> {
+        match dir.rename_new(&new.hidden, name) {
+            Ok(()) => Ok(Published::New),
+            Err(error) if !exists(&error) => Err(failed("can't give the file its name")(error)),
+            Err(_) => match self.overwrite {
+                Overwrite::Refuse => Err(in_the_way("it exists already")),
+                Overwrite::Keep => {
+                    self.discard(dir, &new.hidden)?;
+                    Ok(Published::Kept)
+                }
+                Overwrite::Replace => {
+                    // the old file is lost only for one that is known to be whole
+                    files::flush(&new.file).map_err(failed("can't write the file"))?;
+                    replace(dir, &new.hidden, name)?;
+                    Ok(Published::Replaced)
+                }
+            },
         }
     }
 
     /// Removes a partial file; it is no error if it does not exist.
-    pub(crate) fn discard(&self, dir: &Directory, name: &[u8], ticket: &Ticket) -> Result<()> {
-        let name = ticket.temporary.as_deref().unwrap_or(name);
+    pub(crate) fn discard(&self, dir: &Directory, name: &[u8]) -> Result<()> {
         match dir.remove(name) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 Err(Error::io("can't remove the partial file", error))
@@ -343,8 +381,12 @@ impl Target {
 
     /// Makes a device, fifo or socket; `false` if an existing file is kept.
     pub(crate) fn make_special(&self, dir: &Directory, name: &[u8], inode: &Inode) -> Result<bool> {
+        let mode = match self.permissions {
+            true => 0o600,
+            false => u32::from(inode.meta.mode) & 0o777,
+        };
         self.make(dir, name, "can't make the special file", |name| {
-            dir.make_special(name, inode.kind, self.file_mode, inode.rdev)
+            dir.make_special(name, inode.kind, mode, inode.rdev)
         })
     }
 
@@ -361,30 +403,6 @@ impl Target {
         })
     }
 
-    /// Creates a regular file under a name that nothing has.
-    fn make_temporary(&self, dir: &Directory, mode: u32) -> Result<NewFile> {
-        let made = self.under_temporary_name(|name| dir.make_file(name, mode));
-        let (name, file) = made.map_err(failed("can't make the file"))?;
-        let temporary = Some(name);
-        Ok(NewFile { file, temporary })
-    }
-
-    /// Makes an entry under a name that nothing has; returns the name, too.
-    fn under_temporary_name<T>(
-        &self,
-        make: impl Fn(&[u8]) -> io::Result<T>,
-    ) -> io::Result<(Vec<u8>, T)> {
-        loop {
-            let number = self.temporary.fetch_add(1, Ordering::Relaxed);
-            let name = format!(".sinter-{}-{number}", std::process::id()).into_bytes();
-            match make(&name) {
-                // an extraction that was killed has left it
-                Err(error) if exists(&error) => {}
-                made => return made.map(|made| (name, made)),
-            }
-        }
-    }
-
     fn make(
         &self,
         dir: &Directory,
@@ -397,7 +415,7 @@ impl Target {
             (Err(_), Overwrite::Keep) => return Ok(false),
             (Err(_), Overwrite::Refuse) => Err(in_the_way("it exists already")),
             (Err(_), Overwrite::Replace) => {
-                let made = self.under_temporary_name(&attempt);
+                let made = under_hidden_name(&attempt);
                 let (temporary, ()) = made.map_err(failed(what))?;
                 replace(dir, &temporary, name)?;
                 // where both names are of one file, nothing was renamed
@@ -422,25 +440,45 @@ fn replace(dir: &Directory, temporary: &[u8], name: &[u8]) -> Result<()> {
     })
 }
 
-impl OpenDirs {
-    fn insert(&mut self, index: u32, fd: &Arc<Directory>) {
-        if self.fds.insert(index, Arc::clone(fd)).is_none() {
-            self.age.push_back(index);
-        }
-        while self.age.len() > OPEN_DIRS {
-            if let Some(oldest) = self.age.pop_front() {
-                self.fds.remove(&oldest);
-            }
+/// Makes the target, and what is above it.
+fn make_root(path: &Path, permissions: bool) -> io::Result<()> {
+    let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
+        return std::fs::create_dir_all(path);
+    };
+    if !permissions {
+        return std::fs::create_dir_all(path);
+    }
+    let above = match above.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => above,
+    };
+    std::fs::create_dir_all(above)?;
+    let above = Directory::open(above, OpenFor::Walk)?;
+    match above.make_dir(&names::bytes(name), UNFINISHED) {
+        Err(error) if !exists(&error) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Makes an entry under a hidden name that nothing has; returns the name, too.
+fn under_hidden_name<T>(make: impl Fn(&[u8]) -> io::Result<T>) -> io::Result<(Vec<u8>, T)> {
+    loop {
+        let name = hidden_name();
+        match make(&name) {
+            // an extraction that was killed has left it
+            Err(error) if exists(&error) => {}
+            made => return made.map(|made| (name, made)),
         }
     }
 }
 
-fn name(plan: &Plan, dir: u32) -> &[u8] {
-    plan.name(plan.dir(dir).spot)
+/// Returns whether an extraction made a directory and did not set its metadata.
+fn is_unfinished(found: &Status) -> bool {
+    KEEPS.modes && u32::from(found.meta.mode & !SET_GID) == UNFINISHED
 }
 
-fn exists(error: &io::Error) -> bool {
-    error.kind() == ErrorKind::AlreadyExists
+fn name(plan: &Plan, dir: u32) -> &[u8] {
+    plan.name(plan.dir(dir).spot)
 }
 
 fn remove(dir: &Directory, name: &[u8]) -> Result<()> {
@@ -461,9 +499,4 @@ fn is_free(dir: &Directory, name: &[u8]) -> Result<bool> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
         Err(error) => Err(failed("stat failed")(error)),
     }
-}
-
-fn is_dir(dir: &Directory, name: &[u8]) -> Result<bool> {
-    let status = dir.status(name).map_err(failed("stat failed"))?;
-    Ok(status.kind == Some(FileType::Directory))
 }

@@ -2,9 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::PathBuf;
 
-use sinterfs_model::Quiet;
+use sinterfs_model::{FileType, Rdev};
 use sinterfs_ops::{ExtractOptions, Follow, extract, resolve};
 use sinterfs_testkit::{Builder, Piece, meta, sample, skip};
 
@@ -60,18 +59,32 @@ fn ordinary_users_get_what_they_can() {
         });
         user.join().unwrap()
     });
-    assert_eq!(
-        (report.failed, report.imperfect),
-        (2, 0),
-        "{:?}",
-        notes.warnings()
-    );
+    let warnings = notes.warnings();
+    assert_eq!((report.failed, report.imperfect), (2, 0), "{warnings:?}");
     assert!(
-        notes
-            .warnings()
-            .iter()
-            .all(|text| text.contains("special file"))
+        report.unowned > 10 && report.without_set_id == 2,
+        "{report:?}"
     );
+    // one line for each kind, with how many there are and the first names
+    let [special, set_id, owner] =
+        ["special file", "set-id", "the owner is not restored"].map(|what| {
+            warnings
+                .iter()
+                .filter(|text| text.contains(what))
+                .collect::<Vec<_>>()
+        });
+    assert_eq!(
+        (special.len(), set_id.len(), owner.len()),
+        (1, 1, 1),
+        "{warnings:?}"
+    );
+    assert_eq!(warnings.len(), 3, "{warnings:?}");
+    assert!(special[0].contains("(2 entries: "), "{special:?}");
+    assert!(
+        set_id[0].contains("(2 entries: ") && set_id[0].contains("tool"),
+        "{set_id:?}"
+    );
+    assert!(owner[0].contains(", ..)"), "{owner:?}");
     let stat = |path: &str| fs::symlink_metadata(target.join(path)).unwrap();
     assert_eq!(stat("docs/deep/tool").mode() & 0o7777, 0o755);
     assert_eq!(
@@ -86,31 +99,80 @@ fn ordinary_users_get_what_they_can() {
 }
 
 #[test]
-fn permissions_can_be_left_to_the_umask() {
-    let image = sample(0);
-    let (_guard, target) = target();
-    let options = ExtractOptions {
-        permissions: false,
-        owner: false,
-        times: false,
-        ..Default::default()
-    };
-    extract(&image, &target, &options, &Quiet).unwrap();
-    let probe = tempfile::tempdir().unwrap();
-    fs::write(probe.path().join("f"), "").unwrap();
-    fs::create_dir(probe.path().join("d")).unwrap();
-    let mode = |path: PathBuf| fs::metadata(path).unwrap().mode() & 0o7777;
-    assert_eq!(
-        mode(target.join("docs/deep/tool")),
-        mode(probe.path().join("f"))
-    );
-    assert_eq!(mode(target.join("docs/deep")), mode(probe.path().join("d")));
-    let age = fs::metadata(target.join("docs/small"))
-        .unwrap()
-        .modified()
-        .unwrap()
-        .elapsed();
-    assert!(age.unwrap().as_secs() < 600);
+fn without_permissions_nothing_is_more_open_than_the_image_says() {
+    let mut b = Builder::new(meta(0o755, 0, 0), 4096);
+    let content = [Piece::Data(b"x".to_vec())];
+    let modes = [
+        0o600, 0o644, 0o666, 0o777, 0o4755, 0o2755, 0o1777, 0o444, 0o200, 0,
+    ];
+    for mode in modes {
+        let file = b.file(
+            Builder::ROOT,
+            format!("f{mode:o}").as_bytes(),
+            meta(mode, 1, 1),
+            &content,
+        );
+        b.xattr(file, b"user.kept", b"x");
+        let capability = [1, 0, 0, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        b.xattr(file, b"security.capability", &capability);
+        b.xattr(file, b"trusted.x", b"x");
+        let acl = b"\x02\0\0\0\x01\0\x07\0\xff\xff\xff\xff\x02\0\x07\0\x07\0\0\0\x04\0\x07\0\xff\xff\xff\xff\x10\0\x07\0\xff\xff\xff\xff\x20\0\x07\0\xff\xff\xff\xff";
+        b.xattr(file, b"system.posix_acl_access", acl);
+        b.dir(
+            Builder::ROOT,
+            format!("d{mode:o}").as_bytes(),
+            meta(mode, 1, 1),
+        );
+        let name = format!("s{mode:o}");
+        b.special(
+            Builder::ROOT,
+            name.as_bytes(),
+            meta(mode, 1, 1),
+            FileType::Fifo,
+            Rdev::default(),
+        );
+    }
+    let image = b.finish(0);
+    for (owner, threads, cached) in [(false, 1, 0), (is_root(), 2, u64::MAX)] {
+        let (_guard, target) = target();
+        let notes = Notes::default();
+        let options = ExtractOptions {
+            permissions: false,
+            owner,
+            threads,
+            cached,
+            ..Default::default()
+        };
+        let report = extract(&image, &target, &options, &notes).unwrap();
+        assert_eq!(
+            (report.failed, report.imperfect, report.without_set_id),
+            (0, 0, 0),
+            "{:?}",
+            notes.warnings()
+        );
+        let umask = {
+            let probe = tempfile::tempdir().unwrap();
+            fs::create_dir(probe.path().join("d")).unwrap();
+            !fs::metadata(probe.path().join("d")).unwrap().mode() & 0o777
+        };
+        for mode in modes {
+            for kind in ["f", "d", "s"] {
+                let path = target.join(format!("{kind}{mode:o}"));
+                let found = fs::metadata(&path).unwrap().mode() & 0o7777;
+                assert_eq!(
+                    found,
+                    u32::from(mode) & 0o777 & !umask,
+                    "{}",
+                    path.display()
+                );
+            }
+            let mut names = [0; 1024];
+            let len =
+                rustix::fs::listxattr(target.join(format!("f{mode:o}")), &mut names).unwrap_or(0);
+            let names = String::from_utf8_lossy(&names[..len]).into_owned();
+            assert!(names.is_empty() || names == "user.kept\0", "{names}");
+        }
+    }
 }
 
 #[test]

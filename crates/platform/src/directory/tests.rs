@@ -143,3 +143,18 @@ fn names_of_any_bytes_come_back() {
     made.sort_unstable();
     assert_eq!(names(&dir), made);
 }
+
+#[test]
+fn a_rename_without_replacing_keeps_what_has_the_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = Directory::open(dir.path(), OpenFor::Walk).unwrap();
+    for name in ["new", "old"] {
+        std::fs::write(dir.path().join(name), name).unwrap();
+    }
+    let error = root.rename_new(b"new", b"old").unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
+    assert_eq!(std::fs::read(dir.path().join("old")).unwrap(), b"old");
+    root.rename_new(b"new", b"other").unwrap();
+    assert_eq!(std::fs::read(dir.path().join("other")).unwrap(), b"new");
+    assert!(root.status(b"new").is_err());
+}

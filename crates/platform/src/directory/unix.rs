@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid};
+use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 use sinterfs_model::{FileType, Rdev, Time, Times};
 
@@ -128,6 +128,16 @@ pub(super) fn link(from: &File, old: &[u8], to: &File, new: &[u8]) -> io::Result
 
 pub(super) fn rename(dir: &File, from: &[u8], to: &[u8]) -> io::Result<()> {
     Ok(fs::renameat(dir, from, dir, to)?)
+}
+
+pub(super) fn rename_new(dir: &File, from: &[u8], to: &[u8]) -> io::Result<()> {
+    match fs::renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE) {
+        // kernels and file systems without that flag
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+        done => Ok(done?),
+    }
 }
 
 pub(super) fn remove(dir: &File, name: &[u8]) -> io::Result<()> {

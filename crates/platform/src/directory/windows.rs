@@ -411,6 +411,15 @@ pub(super) fn rename(dir: &File, from: &[u8], to: &[u8]) -> io::Result<()> {
     }
 }
 
+pub(super) fn rename_new(dir: &File, from: &[u8], to: &[u8]) -> io::Result<()> {
+    let how = How {
+        access: DELETE,
+        ..OpenFor::Look.how()
+    };
+    let file = nt::open_at(dir, &wide(from), &how)?;
+    nt::rename(&file, dir, &wide(to), false)
+}
+
 pub(super) fn remove(dir: &File, name: &[u8]) -> io::Result<()> {
     let how = How {
         access: DELETE | FILE_READ_ATTRIBUTES | FILE_WRITE_ATTRIBUTES,

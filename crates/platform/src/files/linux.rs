@@ -46,6 +46,11 @@ pub(crate) fn name(file: &File, path: &Path) -> io::Result<()> {
     Ok(rustix::fs::linkat(CWD, &*unnamed, CWD, path, follow)?)
 }
 
+pub(crate) fn sync_file_system(file: &File) -> io::Result<bool> {
+    rustix::fs::syncfs(file)?;
+    Ok(true)
+}
+
 pub(crate) fn will_be_read(file: &File) {
     // advice only: a file system that takes none loses nothing
     let _ = rustix::fs::fadvise(file, 0, None, Advice::Sequential);

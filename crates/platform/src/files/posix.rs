@@ -24,6 +24,10 @@ pub(crate) fn name(_file: &File, _path: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+pub(crate) fn sync_file_system(_file: &File) -> io::Result<bool> {
+    Ok(false)
+}
+
 pub(crate) fn will_be_read(_file: &File) {}
 
 pub(crate) fn next_hole(file: &File, offset: u64) -> Option<u64> {

@@ -26,7 +26,8 @@ mod kernel;
 mod kernel;
 
 pub(super) use kernel::{
-    name, next_data, next_hole, open_device, unnamed, unnamed_scratch, will_be_read,
+    name, next_data, next_hole, open_device, sync_file_system, unnamed, unnamed_scratch,
+    will_be_read,
 };
 
 impl FileAt for File {
@@ -123,6 +124,10 @@ pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
         }
         other => Ok(other?),
     }
+}
+
+pub(super) fn close(file: File) -> io::Result<()> {
+    Ok(nix::unistd::close(file)?)
 }
 
 pub(super) fn lock_directory(path: &Path) -> io::Result<File> {

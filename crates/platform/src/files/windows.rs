@@ -159,6 +159,17 @@ pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     nt::rename(&file, dir.as_file(), &name, false)
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "as on other systems")]
+pub(super) fn close(file: File) -> io::Result<()> {
+    drop(file);
+    Ok(())
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "as on other systems")]
+pub(super) fn sync_file_system(_file: &File) -> io::Result<bool> {
+    Ok(false)
+}
+
 /// Locks a file of the directory, which stays there: a directory itself cannot be locked.
 pub(super) fn lock_directory(path: &Path) -> io::Result<File> {
     let mut options = File::options();

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
-use sinterfs_model::{ImageInfo, Observer, Result};
-use sinterfs_ops::{Archive, ArchiveOptions, ArchiveReport};
+use sinterfs_model::{Image, ImageInfo, Observer, Result};
+use sinterfs_ops::{Archive, ArchiveOptions, ArchiveReport, PartOptions, PartialImage};
 use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::XattrFilter;
 
@@ -32,6 +32,8 @@ pub struct ArchiveRequest {
     pub options: ArchiveOptions,
     /// Which extended attributes stay.
     pub xattrs: XattrFilter,
+    /// Which part of the image is taken; `None` for all of it.
+    pub part: Option<PartOptions>,
     /// Where the archive goes.
     pub destination: Destination,
 }
@@ -51,7 +53,12 @@ pub fn archive(request: &ArchiveRequest, observer: &dyn Observer) -> Result<Arch
     let image = opened.raw();
     let options = divided(&cache, image.info(), &request.options);
     let image = FilteredImage::new(&**image, &request.xattrs);
-    let mut archive = Archive::plan(&image, &options, observer)?;
+    let part = request.part.as_ref();
+    let part = part
+        .map(|part| PartialImage::new(&image, part))
+        .transpose()?;
+    let image = part.as_ref().map_or(&image as &dyn Image, |part| part);
+    let mut archive = Archive::plan(image, &options, observer)?;
     if archive.later_bytes() > 0 {
         archive.keep_in(Scratch::new(request.destination.scratch_dir()).file()?);
     }

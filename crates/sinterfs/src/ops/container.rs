@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Map, Value, json};
 use sinterfs_block::checksum::{sha256, sha256_of};
 use sinterfs_model::{Error, Observer, Result, Setting};
-use sinterfs_ops::{ArchiveOptions, ArchiveReport, Visit, WalkStep, walk};
+use sinterfs_ops::{ArchiveOptions, ArchiveReport, PartOptions, Visit, WalkStep, walk};
 use sinterfs_pipeline::source::XattrFilter;
 
 use crate::image::Image;
@@ -45,6 +45,8 @@ pub struct ContainerRequest {
     pub options: ArchiveOptions,
     /// Which extended attributes stay.
     pub xattrs: XattrFilter,
+    /// Which part of the image is taken; `None` for all of it.
+    pub part: Option<PartOptions>,
     /// The directory of the layout; it is made if it is missing.
     pub layout: PathBuf,
     /// The tag of the container image.
@@ -89,6 +91,7 @@ pub fn container(request: &ContainerRequest, observer: &dyn Observer) -> Result<
             open: request.open.clone(),
             options: request.options.clone(),
             xattrs: request.xattrs.clone(),
+            part: request.part.clone(),
             destination: Destination::File {
                 path: unnamed.clone(),
                 replace: true,

@@ -257,7 +257,11 @@ impl Output {
             OutputTarget::Stream if is_block_device(file) => file
                 .sync_all()
                 .map_err(|e| Error::io("cannot sync the output", e)),
-            OutputTarget::Stream => written.upload.take().map_or(Ok(()), Upload::finish),
+            OutputTarget::Stream => {
+                // what a file system that writes late could not write
+                files::flush(file).map_err(cannot_write)?;
+                written.upload.take().map_or(Ok(()), Upload::finish)
+            }
             OutputTarget::Behind { stream } => {
                 file.rewind().map_err(cannot_write)?;
                 let copied = io::copy(&mut file, stream);

@@ -1,0 +1,137 @@
+//! Hidden names that entries have until they are complete, and what killed extractions left.
+//!
+//! In: directories of the target. Out: the same without leftovers. **Invariant:** what is removed
+//! has a name `.sinter-PID-N` that no entry of the plan has, is no directory, and its process does
+//! not run any more; nothing is removed while another extraction has the target locked.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use sinterfs_model::FileType;
+use sinterfs_platform::{Directory, process};
+
+use super::foreign::spots;
+use crate::plan::Plan;
+
+const PREFIX: &[u8] = b".sinter-";
+
+/// The extractions of this process that are running.
+static RUNNING: AtomicU32 = AtomicU32::new(0);
+/// How many hidden names this process has used.
+static NAMES: AtomicU64 = AtomicU64::new(0);
+
+/// Returns a hidden name that this process has not used before.
+pub(super) fn hidden_name() -> Vec<u8> {
+    let number = NAMES.fetch_add(1, Ordering::Relaxed);
+    format!(".sinter-{}-{number}", std::process::id()).into_bytes()
+}
+
+/// Returns the process whose hidden name this is.
+fn owner(name: &[u8]) -> Option<u32> {
+    let name = std::str::from_utf8(name.strip_prefix(PREFIX)?).ok()?;
+    let (process, number) = name.split_once('-')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number(process) && is_number(number)).then(|| process.parse().ok())?
+}
+
+/// The right to remove leftovers below one target.
+#[derive(Debug)]
+pub(super) struct Leftovers {
+    /// Whether no other extraction writes to the target; asked for when something is to be removed.
+    alone: OnceLock<bool>,
+    /// The names of the plan that look like hidden ones, with their directories.
+    planned: OnceLock<HashSet<(u32, Vec<u8>)>>,
+}
+
+impl Leftovers {
+    /// Locks the target against removal by other extractions, for as long as it is open.
+    pub(super) fn new(root: &Directory) -> Self {
+        RUNNING.fetch_add(1, Ordering::AcqRel);
+        // file systems without locks, and systems that lock no directories, remove nothing
+        let _ = root.as_file().try_lock_shared();
+        Self {
+            alone: OnceLock::new(),
+            planned: OnceLock::new(),
+        }
+    }
+
+    /// Removes what killed extractions left in a directory that is open to list it. Failures are
+    /// ignored: the files only take space.
+    pub(super) fn remove(&self, root: &Directory, dir: &Directory, in_plan: Option<(&Plan, u32)>) {
+        let mut found = Vec::new();
+        let listed = dir.list(&mut |name| {
+            if let Some(process) = owner(name) {
+                found.push((process, name.to_vec()));
+            }
+            ControlFlow::Continue(())
+        });
+        if listed.is_err() || found.is_empty() {
+            return;
+        }
+        for (process, name) in found {
+            let is_planned = in_plan.is_some_and(|(plan, dir)| self.is_planned(plan, dir, &name));
+            if !is_planned && is_dead(process) && is_leaf(dir, &name) && self.is_alone(root) {
+                let _ = dir.remove(&name);
+            }
+        }
+    }
+
+    fn is_alone(&self, root: &Directory) -> bool {
+        *self.alone.get_or_init(|| root.as_file().try_lock().is_ok())
+    }
+
+    fn is_planned(&self, plan: &Plan, dir: u32, name: &[u8]) -> bool {
+        let planned = self.planned.get_or_init(|| {
+            let like_hidden = spots(plan).filter(|spot| owner(plan.name(*spot)).is_some());
+            let key = |spot: crate::plan::Spot| (spot.dir, plan.name(spot).to_vec());
+            like_hidden.map(key).collect()
+        });
+        planned.contains(&(dir, name.to_vec()))
+    }
+}
+
+impl Drop for Leftovers {
+    fn drop(&mut self) {
+        RUNNING.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Returns whether a process does not run. An earlier one with the number of this process, as in
+/// containers, is dead if no other extraction of this process is running.
+fn is_dead(process: u32) -> bool {
+    if process == std::process::id() {
+        return RUNNING.load(Ordering::Acquire) == 1;
+    }
+    !process::may_be_running(process)
+}
+
+fn is_leaf(dir: &Directory, name: &[u8]) -> bool {
+    let found = dir.status(name);
+    found.is_ok_and(|found| found.kind.is_some_and(|kind| kind != FileType::Directory))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_hidden_names_have_an_owner() {
+        assert_eq!(owner(b".sinter-12-0"), Some(12));
+        assert_eq!(owner(&hidden_name()), Some(std::process::id()));
+        for name in [
+            &b".sinter-12"[..],
+            b".sinter-12-",
+            b".sinter--1",
+            b".sinter-+1-1",
+            b".sinter-1-2.txt",
+            b"sinter-1-2",
+            b".sinter-case-12",
+            b".sinter-scratch-1-2",
+            b".sinter-99999999999-1",
+        ] {
+            assert_eq!(owner(name), None);
+        }
+    }
+}

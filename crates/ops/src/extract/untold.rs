@@ -1,0 +1,84 @@
+//! What is not restored of many entries, told once for each kind.
+//!
+//! In: names, and what each lacks. Out: one warning for each kind, with how many entries it
+//! concerns and the first of them. **Invariant:** the first names are those that a walk meets
+//! first, whatever the threads do; memory is bounded, since names of attributes are an image's.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use sinterfs_model::{Error, Kind, Observer};
+
+use super::lock::lock;
+use crate::plan::{Plan, Spot};
+
+/// How many names a warning has.
+const NAMES: usize = 3;
+/// How many kinds are told apart.
+const KINDS: usize = 64;
+
+/// What is not restored, by kind.
+#[derive(Debug, Default)]
+pub(crate) struct Untold(Mutex<BTreeMap<String, Entries>>);
+
+/// The entries of one kind.
+#[derive(Debug)]
+struct Entries {
+    kind: Kind,
+    count: u64,
+    /// The first, as a walk meets them.
+    first: Vec<Spot>,
+}
+
+impl Untold {
+    /// Adds an entry, and what of it is not restored.
+    pub(crate) fn add(&self, what: String, kind: Kind, spot: Spot) {
+        let mut all = lock(&self.0);
+        let is_new = !all.contains_key(&what);
+        let key = if is_new && all.len() >= KINDS {
+            "more cannot be restored".to_owned()
+        } else {
+            what
+        };
+        let entries = all.entry(key).or_insert_with(|| Entries {
+            kind,
+            count: 0,
+            first: Vec::new(),
+        });
+        entries.count += 1;
+        let at = entries
+            .first
+            .partition_point(|first| first.met() <= spot.met());
+        if at < NAMES {
+            entries.first.insert(at, spot);
+            entries.first.truncate(NAMES);
+        }
+    }
+
+    /// Reports all that was added.
+    pub(crate) fn tell(&self, plan: &Plan, observer: &dyn Observer) {
+        for (what, entries) in std::mem::take(&mut *lock(&self.0)) {
+            let path = |spot: &Spot| match plan.path(*spot) {
+                path if path.as_os_str().is_empty() => ".".into(),
+                path => path,
+            };
+            if let ([only], 1) = (&entries.first[..], entries.count) {
+                observer.warn(&Error::new(entries.kind, what).path(path(only)));
+                continue;
+            }
+            let names: Vec<String> = entries
+                .first
+                .iter()
+                .map(|spot| path(spot).display().to_string())
+                .collect();
+            let more = if entries.count > NAMES as u64 {
+                ", .."
+            } else {
+                ""
+            };
+            let count = entries.count;
+            let text = format!("{what} ({count} entries: {}{more})", names.join(", "));
+            observer.warn(&Error::new(entries.kind, text));
+        }
+    }
+}
