@@ -10,14 +10,18 @@ use std::io::ErrorKind;
 use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-use sinterfs_model::{Error, Observer, Result, Setting};
+use sinterfs_model::{Error, Observer, Quiet, Result, Setting};
 use sinterfs_parity::{ParityRecord, Restored, restore};
 use sinterfs_platform::files;
 
 use super::parity::{ParityReport, Sources, scratch, write_record};
+use super::report::CheckOptions;
 use super::seems_sound::seems_sound;
+use crate::format::Format;
+use crate::handle::Bid;
 use crate::open_options::OpenOptions;
 use crate::place;
 use crate::registry;
@@ -155,7 +159,7 @@ fn differs_where_intact(image: &Path, restored: &Restored<'_>) -> Result<bool> {
     let options = OpenOptions::default();
     let source = place::source(image, &options)?;
     let parts = registry::for_image(&source, &options)
-        .and_then(|format| format.intact_parts(&source, &options));
+        .and_then(|format| intact_parts(format, &source, &options));
     // bytes may be missing before a part, or be too many
     let moved = [0, source.len().abs_diff(restored.len())];
     let earlier = source.len() < restored.len();
@@ -177,6 +181,27 @@ fn differs_where_intact(image: &Path, restored: &Restored<'_>) -> Result<bool> {
         }
     }
     Ok(false)
+}
+
+/// Returns parts of an image that are as they were written: by their checksums or, where a format
+/// has none, its head if the structure of the image has no damage.
+fn intact_parts(
+    format: &dyn Format,
+    source: &Arc<dyn ReadAt>,
+    options: &OpenOptions,
+) -> Result<Vec<Range<u64>>> {
+    let mut parts = format.intact_parts(source, options)?;
+    let head = format.head();
+    let starts_here = matches!(format.bid(source, options)?, Bid::Certain);
+    if parts.is_empty() && !head.is_empty() && starts_here {
+        let depth = CheckOptions {
+            deep: false,
+            threads: 0,
+        };
+        let report = format.check(Arc::clone(source), options, depth, &Quiet)?;
+        parts.extend(report.problems.is_empty().then_some(head));
+    }
+    Ok(parts)
 }
 
 /// Returns whether a range has the same bytes as those from `other` on of a restored image.

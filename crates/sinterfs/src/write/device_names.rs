@@ -37,6 +37,10 @@ pub(crate) fn commit(image: Output, device: Output, format: &dyn PipelineFormat)
             if let Some(path) = &device_path {
                 remove_kept(path);
             }
+            // that of a run that was killed, too
+            if let Some(path) = &image_path {
+                let _ = std::fs::remove_file(former_name(path));
+            }
             former.remove();
             Ok(())
         }
