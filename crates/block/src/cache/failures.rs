@@ -24,15 +24,28 @@ const TIMES: u32 = 10;
 
 /// Failures of blocks, by their keys.
 #[derive(Default)]
-pub(super) struct Failures(Mutex<HashMap<u128, (Instant, Error)>>);
+pub(super) struct Failures(Mutex<HashMap<u128, Failure>>);
+
+/// A failure, and how long it is remembered.
+struct Failure {
+    since: Instant,
+    keep: Duration,
+    error: Error,
+}
+
+impl Failure {
+    fn is_over(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.since) >= self.keep
+    }
+}
 
 impl Failures {
     /// Returns why a block could not be decoded a short time ago.
     pub(super) fn get(&self, key: u128) -> Option<Error> {
         let mut failures = self.0.lock();
-        let (until, error) = failures.get(&key)?;
-        if *until > Instant::now() {
-            return Some(copy(error));
+        let failure = failures.get(&key)?;
+        if !failure.is_over(Instant::now()) {
+            return Some(copy(&failure.error));
         }
         failures.remove(&key);
         None
@@ -48,16 +61,18 @@ impl Failures {
         }
         let mut failures = self.0.lock();
         if failures.len() >= MOST {
-            failures.retain(|_, (until, _)| *until > now);
+            failures.retain(|_, failure| !failure.is_over(now));
         }
-        let until = now.checked_add(took.saturating_mul(TIMES));
-        match until.filter(|_| failures.len() < MOST) {
-            Some(until) => {
-                failures.insert(key, (until, copy(error)));
-                true
-            }
-            None => false,
+        if failures.len() >= MOST {
+            return false;
         }
+        let failure = Failure {
+            since: now,
+            keep: took.saturating_mul(TIMES),
+            error: copy(error),
+        };
+        failures.insert(key, failure);
+        true
     }
 
     pub(super) fn clear(&self) {

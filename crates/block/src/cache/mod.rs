@@ -188,7 +188,9 @@ impl BlockCache {
     ) -> Result<()> {
         let start = self.ahead.start();
         let (in_use, opened) = self.block(key, open)?;
-        let begun = Instant::now();
+        // of what is decoded no time is taken
+        let is_ready = in_use.has(offset.saturating_add(buf.len() as u64));
+        let begun = (!is_ready).then(Instant::now);
         let read = in_use.read(offset, buf);
         let decoded = matches!(read, Ok(Access::Decoded));
         let count = if opened || decoded {
@@ -221,8 +223,9 @@ impl BlockCache {
     }
 
     /// Returns whether a block that failed stays, with the bytes before the damage.
-    fn keeps_failed(&self, key: u128, begun: Instant, error: &Error) -> bool {
-        self.failures.get(key).is_some() || self.failures.note(key, begun, error)
+    fn keeps_failed(&self, key: u128, begun: Option<Instant>, error: &Error) -> bool {
+        let note = |begun| self.failures.note(key, begun, error);
+        self.failures.get(key).is_some() || begun.is_some_and(note)
     }
 
     /// Returns a block to a reader that needs it again and again: its bytes take no lookup in the
