@@ -143,6 +143,7 @@ pub const TEST_CRATES: &[&str] = &["sinterfs-testkit"];
 /// Files that may allow `unsafe_code`, each with its reason in the file.
 pub const UNSAFE_FILES: &[&str] = &[
     "crates/capi/src/lib.rs",
+    "crates/cli/src/standard_files.rs",
     "crates/mount/src/namespace.rs",
     "crates/platform/src/large_pieces.rs",
     "crates/platform/src/large_pieces/tests.rs",

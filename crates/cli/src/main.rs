@@ -33,6 +33,7 @@ mod shell_pattern;
 mod shorthand;
 mod size;
 mod sqfsdiff_lines;
+mod standard_files;
 #[cfg(target_os = "linux")]
 mod temporary_directory;
 mod text;
@@ -43,7 +44,6 @@ mod unsquashfs_superblock;
 mod version;
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
@@ -138,6 +138,8 @@ fn run(args: Vec<OsString>) -> ExitCode {
         },
         Invocation::Text(text) => text::print(&text).map(|()| ExitCode::SUCCESS),
     });
+    // what is still to be printed is part of the run
+    let done = done.and_then(|code| standard_files::finish().map(|()| code));
     match done {
         Ok(code) => codes.of_run(code),
         Err(error) => ExitCode::from(codes.of_error(exit::report(&error))),
@@ -159,14 +161,15 @@ fn parse(words: &[OsString]) -> std::result::Result<Cli, clap::Error> {
 /// Prints an answer of the parser to a command line: help and versions, which are results, or an
 /// error.
 fn show(answer: &clap::Error, words: &[OsString]) -> Result<ExitCode> {
+    if !answer.use_stderr() {
+        standard_files::require_output()?;
+    }
     let printed = answer.print();
     if let Some(hint) = hints::hint(words, answer) {
         messages::line(format_args!("\n  tip: {hint}"));
     }
     if !answer.use_stderr() {
-        printed
-            .and_then(|()| std::io::stdout().flush())
-            .map_err(|e| Error::io("cannot write to standard output", e))?;
+        printed.map_err(|e| Error::io("cannot write to standard output", e))?;
     }
     let code = u8::try_from(answer.exit_code()).unwrap_or(exit::USAGE);
     Ok(ExitCode::from(code))

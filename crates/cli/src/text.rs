@@ -7,7 +7,7 @@ use serde_json::json;
 use sinterfs::build::Loss;
 use sinterfs::{Error, Result};
 
-use crate::{flags, messages};
+use crate::{flags, messages, standard_files};
 
 /// Shows a name or path: UTF-8 unchanged, control characters and other bytes as `\xNN`.
 pub fn name(bytes: &[u8]) -> String {
@@ -69,7 +69,7 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Prints bytes to standard output; fails if not all of them can be written.
 pub fn print_bytes(bytes: &[u8]) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = standard_files::output();
     out.write_all(bytes)
         .and_then(|()| out.flush())
         .map_err(|e| Error::io("cannot write to standard output", e))

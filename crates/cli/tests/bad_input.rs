@@ -352,6 +352,74 @@ fn output_that_cannot_be_written_is_an_error() {
 }
 
 #[test]
+fn standard_output_that_is_closed_or_read_only_is_an_error() {
+    let work = scratch();
+    image(work.path());
+    let run = |redirection: &str, command: &str| {
+        let script = format!("\"$0\" {command} {redirection}");
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", &script, env!("CARGO_BIN_EXE_sinter")]);
+        shell.current_dir(work.path()).output().unwrap()
+    };
+    for verb in [
+        "ls IMAGE",
+        "find IMAGE",
+        "tree IMAGE",
+        "du IMAGE",
+        "stat IMAGE .",
+        "info IMAGE",
+        "info --dump IMAGE",
+        "check IMAGE",
+        "digest IMAGE",
+        "extract -q --tar IMAGE",
+        "convert -q -f squashfs IMAGE -o -",
+        "--help",
+        "--version",
+        "build --help",
+        "completions bash",
+        "man",
+    ] {
+        let command = verb.replace("IMAGE", "image.dwarfs");
+        for redirection in [">&-", "1</dev/null", "<&- >&-"] {
+            let output = run(redirection, &command);
+            let words = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(
+                output.status.code(),
+                Some(7),
+                "{command}{redirection}: {words}"
+            );
+            assert!(words.contains("Bad file descriptor"), "{command}: {words}");
+        }
+        assert_ne!(
+            run(">/dev/full", &command).status.code(),
+            Some(0),
+            "{command}"
+        );
+        // who discards what is printed has no error
+        for redirection in [">/dev/null", "1<>/dev/null", ">/dev/null 2>&-"] {
+            let output = run(redirection, &command);
+            assert_eq!(
+                output.status.code(),
+                Some(0),
+                "{command}{redirection}: {output:?}"
+            );
+        }
+    }
+    // nothing is printed
+    let quiet = "convert -q -f squashfs image.dwarfs -o new";
+    assert_eq!(run(">&- 2>&-", quiet).status.code(), Some(0));
+    for name in ["unsquashfs", "rdsquashfs", "mksquashfs", "mkfs.erofs"] {
+        let link = work.path().join(name);
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_sinter"), link).unwrap();
+        let script = format!("./{name} --help >&-");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]).current_dir(work.path());
+        let output = shell.output().unwrap();
+        assert_ne!(output.status.code(), Some(0), "{name}");
+    }
+}
+
+#[test]
 fn sizes_beyond_64_bits_are_refused() {
     let work = scratch();
     let source = work.path().join("source");

@@ -9,6 +9,8 @@
 
 #[path = "faults/mounts.rs"]
 mod mounts;
+#[path = "faults/pairs.rs"]
+mod pairs;
 #[path = "faults/power_cuts.rs"]
 mod power_cuts;
 #[path = "faults/recorded.rs"]

@@ -142,6 +142,87 @@ fn a_newer_image_is_not_replaced_by_an_older_one() {
 }
 
 #[test]
+fn parity_of_another_image_replaces_nothing_damaged() {
+    let work = scratch();
+    let dir = work.path();
+    let tree = |name: &str, seed: u64, text: &str| {
+        let tree = dir.join(name);
+        fs::create_dir_all(&tree).unwrap();
+        fs::write(tree.join("text"), text).unwrap();
+        fs::write(tree.join("noise"), noise(seed, 120_000)).unwrap();
+        tree
+    };
+    // a stranger's, and an earlier one with the same large file
+    let (mine, other) = (tree("mine", 1, "mine"), tree("other", 2, "evil"));
+    let earlier = tree("earlier", 1, "this was before");
+    let (image, parity) = (dir.join("image"), dir.join("image.parity"));
+    let path = image.to_str().unwrap();
+    for (format, flags) in [
+        ("dwarfs", &[][..]),
+        ("dwarfs", &["--with-digest"]),
+        ("squashfs", &["--no-compress=all"]),
+        ("squashfs", &[]),
+        ("erofs", &["-Cnone"]),
+        ("erofs", &[]),
+    ] {
+        for theirs in [&other, &earlier] {
+            let restored = build(format, theirs, &dir.join("theirs"), flags);
+            run(["parity", "-q", "--percent", "100", "-o"]
+                .iter()
+                .map(|word| word.as_ref())
+                .chain([parity.as_os_str(), dir.join("theirs").as_os_str()]));
+            build(format, &mine, &image, flags);
+            flip(&image, 30_000);
+            let damaged = fs::read(&image).unwrap();
+            let refused = try_run(["repair", path]);
+            let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+            assert_eq!(
+                refused.status.code(),
+                Some(2),
+                "{format} {flags:?}: {words}"
+            );
+            assert!(words.contains("--force"), "{words}");
+            assert!(fs::read(&image).unwrap() == damaged);
+            assert!(!dir.join("image.damaged").exists());
+            let new = dir.join("new");
+            run(["repair", "-q", path, "-o", new.to_str().unwrap()]);
+            assert!(fs::read(&new).unwrap() == restored);
+            run(["repair", "-q", "--force", path]);
+            assert!(fs::read(&image).unwrap() == restored);
+            assert!(fs::read(dir.join("image.damaged")).unwrap() == damaged);
+            for name in ["image.damaged", "image.parity", "image", "theirs", "new"] {
+                fs::remove_file(dir.join(name)).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn parity_of_the_former_image_is_gone_before_the_new_one_is_there() {
+    let work = scratch();
+    let dir = work.path();
+    fs::create_dir(dir.join("tree")).unwrap();
+    fs::write(dir.join("tree/noise"), noise(6, 50_000)).unwrap();
+    let image = dir.join("image.dwarfs");
+    let make = |more: &[&str]| {
+        let mut command = sinter();
+        command.args(["build", "-q", "--parity", "50", "-o"]);
+        command.arg(&image).arg(dir.join("tree")).args(more);
+        command.output().unwrap()
+    };
+    assert!(make(&[]).status.success());
+    let parity = dir.join("image.dwarfs.parity");
+    let former = [&image, &parity].map(|path| fs::read(path).unwrap());
+    // without --force nothing is changed
+    assert!(!make(&[]).status.success());
+    assert!(former == [&image, &parity].map(|path| fs::read(path).unwrap()));
+    fs::write(dir.join("tree/noise"), noise(7, 50_000)).unwrap();
+    assert!(make(&["--force"]).status.success());
+    run(["check", "-q", "--parity", image.to_str().unwrap()]);
+    assert_eq!(fs::read_dir(dir).unwrap().count(), 3);
+}
+
+#[test]
 fn a_signature_that_is_added_later_stays() {
     let work = scratch();
     let dir = work.path();

@@ -268,3 +268,75 @@ fn an_image_holds_its_signature() {
     refused(&sign(&other, &secret, &embed), 4, "hold no signatures");
     assert!(fs::read(&other).unwrap() == before);
 }
+
+#[test]
+fn what_is_before_and_after_an_image_is_signed_or_named() {
+    let work = scratch();
+    let dir = work.path();
+    let key = dir.join("k");
+    run(["keygen", key.to_str().unwrap(), "--no-password"]);
+    let (secret, public) = (dir.join("k.key"), dir.join("k.pub"));
+    let header = dir.join("header");
+    fs::write(&header, "#!/bin/sh\necho hello\n".repeat(300)).unwrap();
+    let before = format!("--header={}", header.display());
+    let len = 6300;
+    for embedded in [false, true] {
+        let image = image(dir, "app.dwarfs", 1, &["--with-digest", &before]);
+        let embed: &[&str] = if embedded { &["--embed"] } else { &["--force"] };
+        assert!(sign(&image, &secret, embed).status.success());
+        let sound = fs::read(&image).unwrap();
+        let good = check(&image, &public, &["--deep"]);
+        assert!(good.status.success(), "{good:?}");
+        let lists = |image: &Path| {
+            let mut command = sinter();
+            command.arg("ls").arg(image).arg("--signed-by").arg(&public);
+            command.output().unwrap()
+        };
+        assert!(lists(&image).status.success());
+        // one bit of the program
+        let mut changed = sound.clone();
+        changed[4096] ^= 1;
+        fs::write(&image, &changed).unwrap();
+        refused(&check(&image, &public, &[]), 3, "not of this image");
+        refused(&lists(&image), 3, "not of this image");
+        // something behind the image
+        fs::write(&image, [&sound[..], b"more"].concat()).unwrap();
+        let after = check(&image, &public, &[]);
+        refused(&after, 1, "4 bytes after the image are not covered");
+        assert!(lists(&image).status.success());
+        if !embedded {
+            // a header before an image that was signed without one
+            let plain = &sound[len..];
+            fs::write(&image, plain).unwrap();
+            assert!(sign(&image, &secret, &["--force"]).status.success());
+            assert!(check(&image, &public, &[]).status.success());
+            fs::write(&image, &sound).unwrap();
+            let named = check(&image, &public, &[]);
+            refused(&named, 1, "6300 bytes before the image are not covered");
+            let at = format!("--offset={len}");
+            assert!(check(&image, &public, &[&at]).status.success());
+            assert!(lists(&image).status.success());
+        }
+    }
+}
+
+#[test]
+fn the_statement_of_an_image_behind_a_header_is_signed_by_minisign() {
+    let work = scratch();
+    let dir = work.path();
+    let Some((public, secret)) = keys(dir, "vendor") else {
+        return;
+    };
+    let header = dir.join("header");
+    fs::write(&header, "#!/bin/sh\n").unwrap();
+    let before = format!("--header={}", header.display());
+    let image = image(dir, "app.dwarfs", 1, &["--with-digest", &before]);
+    let statement = run(["digest", "--statement", image.to_str().unwrap()]).stdout;
+    let words = String::from_utf8(statement.clone()).unwrap();
+    assert!(words.starts_with("sinterfs-digest-v2 ") && words.contains(" header "));
+    let root = dir.join("app.dwarfs.root");
+    fs::write(&root, statement).unwrap();
+    let signed = minisign(&["-S", "-W"], [("-m", &root), ("-s", &secret)]);
+    assert!(signed.status.success(), "{signed:?}");
+    assert!(check(&image, &public, &[]).status.success());
+}

@@ -6,6 +6,7 @@
 //! **Invariant:** continues after damage as far as sections can be found. The report does not
 //! depend on the number of threads. Memory: one block per thread, stored and decoded.
 
+mod intact;
 mod report;
 mod sections;
 mod tables;
@@ -17,6 +18,7 @@ use sinterfs_model::{Observer, Result};
 
 use crate::read::{Dwarfs, OpenOptions, metadata_copy};
 
+pub use intact::intact_sections;
 pub use report::Report;
 pub(crate) use tables::needed_block_lens;
 
@@ -37,6 +39,7 @@ pub fn check(
     let end = reader.file_offset(reader.len());
     if options.len.is_none() && end < source.len() {
         let bytes = source.len() - end;
+        report.after = bytes;
         report.findings.note(format!(
             "{bytes} bytes after the image, at {end:#x}, are not part of it"
         ));

@@ -163,10 +163,30 @@ pub struct DeviceSlot {
     /// Its first block in the shared addresses, high bits.
     pub first_block_high: U16,
     /// Not used.
-    pub reserved: [u8; 50],
+    pub reserved: [u8; 26],
+    /// Which device it is: `DeviceHeader` of this program's devices, else zeros.
+    pub header: DeviceHeader,
 }
 
 const _: () = assert!(size_of::<DeviceSlot>() == 128);
+
+/// What an image and its device both have, so that another device is not taken for it: in the
+/// device it is at the beginning of the first block, which has no content.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
+)]
+#[repr(C)]
+pub struct DeviceHeader {
+    /// `DeviceHeader::MAGIC`.
+    pub magic: [u8; 8],
+    /// The hash of the device's content, and its length in blocks.
+    pub identity: [u8; 16],
+}
+
+impl DeviceHeader {
+    /// What it begins with.
+    pub const MAGIC: [u8; 8] = *b"SINTERDV";
+}
 
 /// Bits of `InodeCompact::format` and `InodeExtended::format`.
 pub mod format {

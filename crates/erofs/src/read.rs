@@ -23,11 +23,11 @@ mod superblock;
 mod xattr;
 
 pub use config::{Algorithm, Configs};
-pub use device::Slot;
+pub use device::{DeviceIdentity, Slot};
 pub use erofs::Erofs;
 pub use facts::{EntryFacts, InodeFacts, StoredExtent};
 pub(crate) use inspect::Inspected;
 pub use inspect::StoredRun;
 pub(crate) use node::{DataLayout, ErofsInode};
-pub use open::{OpenOptions, is_image, needed_devices};
+pub use open::{OpenOptions, checked_part, is_image, needed_devices};
 pub use superblock::Superblock;

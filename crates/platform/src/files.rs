@@ -295,9 +295,18 @@ pub fn set_times(file: &File, times: &Times) -> io::Result<()> {
     directory::set_times(file, times)
 }
 
-/// Copies owner and group of an old file to a new one, as far as this process may; returns whether
-/// it has the owner now.
-pub fn copy_owner(old: &Metadata, new: &File) -> bool {
+/// Which of owner and group a new file has in common with an old one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SameOwners {
+    /// Whether the owner is the same.
+    pub owner: bool,
+    /// Whether the group is the same.
+    pub group: bool,
+}
+
+/// Copies owner and group of an old file to a new one, as far as this process may; returns which of
+/// them it has now.
+pub fn copy_owner(old: &Metadata, new: &File) -> SameOwners {
     system::copy_owner(old, new)
 }
 

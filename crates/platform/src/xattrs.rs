@@ -74,7 +74,29 @@ pub fn set(file: &File, name: &[u8], value: &[u8]) -> io::Result<()> {
     system::set(file, name, value)
 }
 
-/// Copies the attributes that can be read and set.
+/// Copies the attributes that can be read and set, but for access control lists.
 pub fn copy(old: &File, new: &File) {
     system::copy(old, new);
+}
+
+/// Copies access control lists, and the labels of security modules as far as they can be set. A
+/// list that the new file has from its directory is removed.
+///
+/// # Errors
+/// What the system reports: the new file may have no list then, or another one.
+pub fn copy_access(old: &File, new: &File) -> io::Result<()> {
+    system::copy_access(old, new)
+}
+
+/// Removes the access control lists of a file; returns whether it has none now.
+pub fn remove_access_lists(file: &File) -> bool {
+    system::remove_access_lists(file)
+}
+
+/// Returns whether a file has access control lists besides its permissions.
+///
+/// # Errors
+/// What the system reports.
+pub fn has_access_lists(file: &File) -> io::Result<bool> {
+    system::has_access_lists(file)
 }

@@ -18,8 +18,8 @@ pub use crate::write::device_options::{DeviceCodec, DeviceOptions, DeviceReport}
 pub use crate::write::filters::Filter;
 pub use crate::write::header::{HeaderSource, MountingProgram, NewHeader};
 pub use crate::write::input::kinds::{Input, Layering, ManifestOptions, MergePart, Whiteouts};
+pub use crate::write::naming::is_same_file;
 pub use crate::write::new_file::{NewFile, write_new};
-pub use crate::write::output::is_same_file;
 pub use crate::write::purpose::Purpose;
 pub use crate::write::recompress::recompress;
 pub use crate::write::recompress_request::{RecompressParts, RecompressReport, RecompressRequest};

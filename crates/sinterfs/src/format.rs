@@ -1,6 +1,8 @@
 //! The interface between the facade and a format: one trait, which each row of the registry
 //! implements.
 
+#[cfg(feature = "write")]
+use std::ops::Range;
 #[cfg(all(feature = "mount", target_os = "linux"))]
 use std::path::Path;
 use std::sync::Arc;
@@ -66,6 +68,18 @@ pub trait Format: Sync {
     #[cfg(feature = "write")]
     fn mend(&self, _: &Arc<dyn ReadAt>, _: &OpenOptions) -> Result<Option<Vec<MendedPart>>> {
         Ok(None)
+    }
+    /// Returns parts of an image that are as they were written, by their own checksums: not all of
+    /// them, but enough to tell the image from others.
+    #[cfg(feature = "write")]
+    fn intact_parts(&self, _: &Arc<dyn ReadAt>, _: &OpenOptions) -> Result<Vec<Range<u64>>> {
+        Ok(Vec::new())
+    }
+    /// Returns the range of an image, from its own start on, that says what it consists of; an empty
+    /// one for formats that prove parts by checksums, or have no such range.
+    #[cfg(feature = "write")]
+    fn head(&self) -> Range<u64> {
+        0..0
     }
     /// Makes a file of an image of any format that the kernel mounts as one of this format; `None`
     /// if this format cannot.

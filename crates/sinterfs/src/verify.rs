@@ -22,7 +22,7 @@ pub(crate) mod trusted_source;
 
 pub use crate::trust::{Anchor, Trust};
 pub use check::{check, is_image};
-pub use digest::digest;
+pub use digest::{digest, signable};
 #[cfg(feature = "write")]
 pub use embed::{embed_signature, write_digests};
 #[cfg(feature = "write")]
@@ -36,7 +36,7 @@ pub use repair::{RepairReport, RepairRequest, repair};
 pub use report::{CheckOptions, CheckReport};
 #[cfg(feature = "write")]
 pub use sign::sign;
-pub use signature::{read_signature, signature_path, signed_statement};
+pub use signature::{Signable, read_signature, signature_path, signed_statement};
 
 pub use sinterfs_block::digest::Root;
 pub use sinterfs_block::verity;

@@ -12,7 +12,7 @@ use sinterfs::build::{BuildRequest, Destination, NewHeader, build};
 use sinterfs::image::MemorySource;
 use sinterfs::model::{Cursor, Image, Ino};
 use sinterfs::verify::{
-    Anchor, CheckOptions, Root, Trust, check, embed_signature, sign, write_digests,
+    Anchor, CheckOptions, Root, Trust, check, embed_signature, sign, signable, write_digests,
 };
 use sinterfs::{FileType, Kind, OpenOptions, Quiet, open_source};
 use sinterfs_testkit::noise;
@@ -457,7 +457,9 @@ fn a_signature_in_the_image_is_as_good_as_one_beside_it() {
         fs::write(&image, &made.bytes).unwrap();
         assert_eq!(read(&made.bytes).unwrap_err().kind(), Kind::NotFound);
         for comment in ["first", "a later one"] {
-            let signature = sign(made.root, &key, None, comment).unwrap();
+            let of = signable(&image, 1, &Quiet).unwrap();
+            assert!(of.root == made.root && of.header.is_some());
+            let signature = sign(of, &key, None, comment).unwrap();
             embed_signature(&image, &signature).unwrap();
             let signed = fs::read(&image).unwrap();
             assert_eq!(signed[..made.covered.end], made.bytes[..made.covered.end]);

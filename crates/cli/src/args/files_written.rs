@@ -10,6 +10,7 @@ use sinterfs::build::{BuildRequest, Destination, NewFile, is_same_file};
 use sinterfs::{Error, OpenOptions, Result};
 
 use crate::mksquashfs_info_lines;
+use crate::standard_files;
 
 /// The file of the list: not in the help.
 #[derive(Debug, clap::Args)]
@@ -65,7 +66,7 @@ impl PendingList {
         if let Some(file) = self.to {
             return file.fill(|out| mksquashfs_info_lines::write(image, out));
         }
-        let mut out = BufWriter::new(std::io::stdout().lock());
+        let mut out = BufWriter::new(standard_files::output());
         mksquashfs_info_lines::write(image, &mut out)?;
         let flushed = out.flush();
         flushed.map_err(|error| Error::io("cannot print the list", error))

@@ -76,6 +76,11 @@ impl ParityArgs {
 }
 
 impl PendingParity {
+    /// Returns the path that it gets.
+    pub fn path(&self) -> PathBuf {
+        self.to.clone()
+    }
+
     /// Writes the parity of the complete image, says so, and returns its size in bytes.
     pub fn write(self, threads: usize, verbosity: VerbosityArgs) -> Result<u64> {
         let display = Display::start(verbosity.show());

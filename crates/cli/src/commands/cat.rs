@@ -13,6 +13,7 @@ use sinterfs::{Error, FileType, Kind, Result};
 use crate::args::input::ImageArgs;
 use crate::args::run::JobsArgs;
 use crate::flags::message;
+use crate::standard_files;
 use crate::unsquashfs_paths::PathArgs;
 use crate::{exit, messages};
 
@@ -48,7 +49,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let opened = args.image.open_tree()?;
     let image = &**opened.raw();
-    let mut out = std::io::stdout().lock();
+    let mut out = standard_files::output();
     let mut code = ExitCode::SUCCESS;
     let mut failed = |error: Error| {
         if !args.go_on || error.kind() == Kind::Io {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use sinterfs::verify::Signable;
 use sinterfs::{Error, Result};
 
 use crate::args::run::JobsArgs;
@@ -47,20 +48,20 @@ pub struct Args {
 
 /// Prints the root digest.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let root = match &args.output {
+    let of: Signable = match &args.output {
         Some(output) if is_same(output, &args.image) => {
             return Err(Error::invalid("the digests would replace the image").path(output));
         }
-        Some(output) => sinterfs::verify::write_digests(&args.image, output, args.force)?,
+        Some(output) => sinterfs::verify::write_digests(&args.image, output, args.force)?.into(),
         None => {
             let display = Display::start(Show::Progress);
-            sinterfs::verify::digest(&args.image, args.jobs.threads(), display.observer())?
+            sinterfs::verify::signable(&args.image, args.jobs.threads(), display.observer())?
         }
     };
     text::print(&if args.statement {
-        sinterfs::verify::signed_statement(root)
+        sinterfs::verify::signed_statement(of)
     } else {
-        format!("{root}\n")
+        format!("{}\n", of.root)
     })?;
     Ok(ExitCode::SUCCESS)
 }

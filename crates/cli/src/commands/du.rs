@@ -13,6 +13,7 @@ use sinterfs::{Error, Result};
 
 use crate::args::input::ImageArgs;
 use crate::rows::trimmed;
+use crate::standard_files;
 use crate::{size, text};
 
 /// Show the sizes of directories, and their share of the image.
@@ -114,7 +115,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 fn print(args: &Args, rows: &[DuRow]) -> std::io::Result<()> {
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(standard_files::output());
     if !args.json {
         writeln!(
             out,

@@ -11,6 +11,7 @@ use sinterfs::{Error, FileType, Result};
 
 use crate::args::input::ImageArgs;
 use crate::rows::{as_json, long, trimmed};
+use crate::standard_files;
 use crate::{moment, size, text};
 
 /// Find files of an image by name, type, size or time.
@@ -129,7 +130,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     } else {
         &args.paths
     };
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(standard_files::output());
     for start in starts {
         for path in expand(image, trimmed(&names::bytes(start)))? {
             let ino = resolve(image, &path, Follow::Parents)?;

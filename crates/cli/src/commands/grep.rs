@@ -23,6 +23,7 @@ use crate::args::run::JobsArgs;
 use crate::exit;
 use crate::progress::{Display, Show};
 use crate::rows::trimmed;
+use crate::standard_files;
 use crate::{size, text};
 
 /// The longest line in bytes that is searched.
@@ -327,7 +328,7 @@ impl Search<'_> {
     fn print(&self, index: usize, found: Vec<u8>) -> Result<()> {
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         output.waiting.insert(index, found);
-        let mut out = std::io::stdout().lock();
+        let mut out = standard_files::output();
         loop {
             let next = output.next;
             let Some(found) = output.waiting.remove(&next) else {

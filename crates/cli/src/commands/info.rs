@@ -15,6 +15,7 @@ use crate::args::input::ImageArgs;
 use crate::args::remote::ReadNotes;
 use crate::composefs_lines::{self, ComposefsFacts};
 use crate::dump_erofs_lines::{self, DumpErofs};
+use crate::standard_files;
 use crate::unsquashfs_superblock::{self, UnsquashfsFacts};
 use crate::{exit, page, text};
 
@@ -114,7 +115,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         return text::print(&lines).map(|()| ExitCode::SUCCESS);
     }
     if args.dump {
-        opened.dump(&mut std::io::stdout().lock())?;
+        opened.dump(&mut standard_files::output())?;
         return Ok(ExitCode::SUCCESS);
     }
     let of_server = reads.as_ref().map(|reads| remote_rows(&opened, reads));

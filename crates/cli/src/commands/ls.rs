@@ -15,6 +15,7 @@ use crate::flags::message;
 use crate::rdsquashfs_rows::RdsquashfsArgs;
 use crate::rows::{as_json, long, trimmed};
 use crate::shell_pattern::{NameForm, Wanted};
+use crate::standard_files;
 use crate::unsquashfs_paths::PathArgs;
 use crate::unsquashfs_rows::{Columns, UnsquashfsRows};
 use crate::{messages, text};
@@ -123,7 +124,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let opened = args.image.open_tree()?;
     let image = &**opened.raw();
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(standard_files::output());
     let failed = |error| Error::io("cannot print the listing", error);
     if let Some(columns) = args.unsquashfs {
         let how = args.chosen.names.unwrap_or_default();

@@ -13,7 +13,7 @@ use crate::args::attributes::{AttributeArgs, MetadataArgs, TimestampArgs};
 use crate::args::files_written::{FilesWrittenArgs, PendingList};
 use crate::args::filter::FilterArgs;
 use crate::args::pack::{PackArgs, TargetArgs};
-use crate::args::parity::ParityArgs;
+use crate::args::parity::{ParityArgs, PendingParity};
 use crate::args::report::ReportArgs;
 use crate::args::run::{JobsArgs, StageTimingArgs, VerbosityArgs};
 use crate::build_report;
@@ -84,6 +84,7 @@ impl MakeImageArgs {
         let protecting = self
             .parity
             .begin(&request.destination, request.input.paths())?;
+        request.former_parity = protecting.as_ref().map(PendingParity::path);
         let reporting = self.report.begin(&request)?;
         let listing = self.files_written.begin(&request)?;
         let display = Display::start(verbosity.show());

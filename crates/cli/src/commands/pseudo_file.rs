@@ -14,6 +14,7 @@ use crate::args::extract::ExtractArgs;
 use crate::flags::message;
 use crate::pseudo_file_lines::PseudoFileLines;
 use crate::shell_pattern::{NameForm, Wanted};
+use crate::standard_files;
 use crate::{exit, messages};
 
 /// Writes the definitions.
@@ -36,7 +37,7 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
     };
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
     let refused = if output == Path::new("-") {
-        let mut out = BufWriter::new(std::io::stdout().lock());
+        let mut out = BufWriter::new(standard_files::output());
         let refused = lines.write(image, &mut out)?;
         let failed = |error| Error::io("cannot write the definitions", error);
         out.flush().map_err(failed)?;

@@ -88,10 +88,10 @@ fn signature(args: &Args) -> Result<Option<String>> {
         return args.signature.as_deref().map(read_signature).transpose();
     };
     let display = Display::start(Show::Progress);
-    let root = sinterfs::verify::digest(&args.image, args.jobs.threads(), display.observer())?;
+    let of = sinterfs::verify::signable(&args.image, args.jobs.threads(), display.observer())?;
     drop(display);
     let comment = args.comment.clone();
     let comment = comment.unwrap_or_else(|| default_comment(&args.image));
     let password = args.password_file.as_deref().map(read_password);
-    sign(root, key, password.transpose()?, &comment).map(Some)
+    sign(of, key, password.transpose()?, &comment).map(Some)
 }

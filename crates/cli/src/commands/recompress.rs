@@ -14,7 +14,7 @@ use super::make_image;
 use crate::args::attributes::{self, AttributeArgs, MetadataArgs};
 use crate::args::input::ImageArgs;
 use crate::args::pack::{self, LayoutArgs, TargetArgs};
-use crate::args::parity::ParityArgs;
+use crate::args::parity::{ParityArgs, PendingParity};
 use crate::args::run::{JobsArgs, StageTimingArgs, VerbosityArgs};
 use crate::args::self_mount::SelfMountArgs;
 use crate::build_report;
@@ -147,9 +147,11 @@ enum Only {
 pub fn run(args: Args) -> Result<ExitCode> {
     let (verbosity, verbose) = (args.verbosity, args.timing.verbose);
     let parity = args.parity;
-    let request = request(args)?;
+    let mut request = request(args)?;
     let destination = &request.build.destination;
     let protecting = parity.begin(destination, [request.image.as_path()])?;
+    request.build.former_parity = protecting.as_ref().map(PendingParity::path);
+    let destination = &request.build.destination;
     let display = Display::start(verbosity.show());
     let report = sinterfs::build::recompress(&request, display.observer())?;
     let finish = || match protecting {

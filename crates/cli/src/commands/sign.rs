@@ -72,13 +72,13 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     require_local(&args.image)?;
     let display = Display::start(Show::Progress);
-    let root = sinterfs::verify::digest(&args.image, args.jobs.threads(), display.observer())?;
+    let of = sinterfs::verify::signable(&args.image, args.jobs.threads(), display.observer())?;
     drop(display);
     let comment = match &args.comment {
         Some(comment) => comment.clone(),
         None => default_comment(&args.image),
     };
-    let signature = sinterfs::verify::sign(root, &args.key, password(args)?, &comment)?;
+    let signature = sinterfs::verify::sign(of, &args.key, password(args)?, &comment)?;
     match (&args.output, args.embed) {
         (_, true) => {
             sinterfs::verify::embed_signature(&args.image, &signature)?;
@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             write_new(&output, args.force, signature.as_bytes())?;
         }
     }
-    text::print(&format!("{root}\n"))?;
+    text::print(&format!("{}\n", of.root))?;
     Ok(ExitCode::SUCCESS)
 }
 

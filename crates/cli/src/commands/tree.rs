@@ -11,6 +11,7 @@ use sinterfs::{Error, FileType, Result};
 
 use crate::args::input::ImageArgs;
 use crate::rows::trimmed;
+use crate::standard_files;
 use crate::{size, text};
 
 /// Draw the directories of an image as a tree.
@@ -83,7 +84,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         only_directories: args.directories,
     };
     let failed = |e| Error::io("cannot print the tree", e);
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(standard_files::output());
     let mut counts = Drawn::default();
     for start in starts {
         for path in expand(image, trimmed(&names::bytes(start)))? {

@@ -12,7 +12,7 @@ use super::recorded::{FileId, Recorded, Step, record};
 use super::{sinter, work};
 
 /// The files of a directory after a power cut.
-type State = BTreeMap<PathBuf, Vec<u8>>;
+pub(super) type State = BTreeMap<PathBuf, Vec<u8>>;
 
 /// All that a power cut may leave after so many steps.
 fn states(recorded: &Recorded, done: usize) -> BTreeSet<State> {
@@ -142,7 +142,7 @@ fn contents(
 
 /// Calls a function with all states that power cuts may leave at any step of a command; the last
 /// ones, after its end, are marked.
-fn at_every_step(recorded: &Recorded, mut check: impl FnMut(&State, bool)) {
+pub(super) fn at_every_step(recorded: &Recorded, mut check: impl FnMut(&State, bool)) {
     assert!(recorded.output.status.success(), "{:?}", recorded.output);
     let ends = recorded.steps.len();
     let syncs = |step: &&Step| matches!(step, Step::Sync(_) | Step::SyncDir(_));

@@ -13,6 +13,8 @@ pub struct Report {
     pub blocks: u64,
     /// The number of stored bytes hashed.
     pub bytes: u64,
+    /// The number of bytes behind the image, which are no part of it.
+    pub after: u64,
     /// Problems and notes, in the order of the image.
     pub findings: Findings,
 }

@@ -11,7 +11,7 @@ use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Result};
 use zerocopy::FromBytes;
 
-use crate::layout::{DeviceSlot, Superblock};
+use crate::layout::{DeviceHeader, DeviceSlot, Superblock};
 
 /// A device as the image describes it.
 #[derive(Debug, Clone)]
@@ -22,6 +22,61 @@ pub struct Slot {
     pub blocks: u64,
     /// Its first block in the address space that all devices share; 0 if it has none.
     pub first_block: u64,
+    /// What the device itself begins with, if the image says so.
+    pub identity: Option<DeviceIdentity>,
+}
+
+/// Which device it is, as it says itself in its first block: the images of this program name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceIdentity([u8; 16]);
+
+impl std::fmt::Display for DeviceIdentity {
+    /// Writes hexadecimal digits.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl DeviceIdentity {
+    /// Reads that of a device; `None` if it has none.
+    ///
+    /// # Errors
+    /// What the source reports.
+    pub fn of(device: &dyn ReadAt) -> Result<Option<Self>> {
+        let len = size_of::<DeviceHeader>() as u64;
+        if device.len() < len {
+            return Ok(None);
+        }
+        let bytes = device.read(0, len)?;
+        let header = DeviceHeader::read_from_bytes(&bytes);
+        Ok(header.ok().and_then(|header| Self::found(&header)))
+    }
+
+    fn found(header: &DeviceHeader) -> Option<Self> {
+        let is_one = header.magic == DeviceHeader::MAGIC;
+        is_one.then_some(Self(header.identity))
+    }
+}
+
+impl Slot {
+    /// Returns its name for messages, in parentheses.
+    fn shown(&self) -> String {
+        match &*String::from_utf8_lossy(&self.tag) {
+            "" => String::new(),
+            tag => format!(" ({tag})"),
+        }
+    }
+
+    /// Returns whether a device is the one of the image; one that cannot be told from others is.
+    ///
+    /// # Errors
+    /// What the source reports.
+    pub fn accepts(&self, device: &dyn ReadAt) -> Result<bool> {
+        match self.identity {
+            Some(own) => Ok(DeviceIdentity::of(device)? == Some(own)),
+            None => Ok(true),
+        }
+    }
 }
 
 /// A byte on a device; device 0 is the image and the address space that all devices share.
@@ -88,6 +143,7 @@ pub(super) fn slots(source: &dyn ReadAt, raw: &Superblock) -> Result<Vec<Slot>> 
             blocks: u64::from(slot.blocks.get()) | u64::from(slot.blocks_high.get()) << 32,
             first_block: u64::from(slot.first_block.get())
                 | u64::from(slot.first_block_high.get()) << 32,
+            identity: DeviceIdentity::found(&slot.header),
         });
         rest = next;
     }
@@ -96,7 +152,8 @@ pub(super) fn slots(source: &dyn ReadAt, raw: &Superblock) -> Result<Vec<Slot>> 
 
 impl Devices {
     /// Assigns the sources to the devices in order; further ones may be missing until they are
-    /// needed. Fails with `Invalid` for more sources than there are devices.
+    /// needed. Fails with `Invalid` for more sources than there are devices, with `Corrupt` for one
+    /// that belongs to another image.
     pub(crate) fn new(
         image: Arc<dyn ReadAt>,
         slots: &[Slot],
@@ -109,6 +166,15 @@ impl Devices {
                 given.len(),
                 slots.len()
             )));
+        }
+        for (index, (slot, source)) in slots.iter().zip(given).enumerate() {
+            if !slot.accepts(&**source)? {
+                let named = slot.shown();
+                let number = index + 1;
+                return Err(Error::corrupt(format!(
+                    "device {number}{named} is not the one of this image: it was written for another"
+                )));
+            }
         }
         let bytes = |blocks: u64| {
             let bytes = blocks.checked_mul(1 << block_bits);
@@ -187,12 +253,7 @@ impl Devices {
 impl Extra {
     fn source(&self, index: usize) -> Result<&dyn ReadAt> {
         self.source.as_deref().ok_or_else(|| {
-            let tag = String::from_utf8_lossy(&self.slot.tag);
-            let named = if tag.is_empty() {
-                String::new()
-            } else {
-                format!(" ({tag})")
-            };
+            let named = self.slot.shown();
             Error::invalid(format!(
                 "the content is on device {}{named} of the image, which was not given",
                 index + 1

@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use sinterfs_block::cache::{self, BlockCache};
 use sinterfs_block::{ReadAt, Window};
-use sinterfs_model::{Capability, FsInfo, ImageInfo, Ino, Limits, Result};
+use sinterfs_model::{Capability, FsInfo, ImageInfo, Ino, Kind, Limits, Result};
 
 use super::device::{Devices, Slot};
 use super::erofs::Erofs;
 use super::map::{CheckedTables, FoundExtents};
 use super::superblock::{self, Superblock};
 use crate::composefs;
-use crate::layout::INODE_SLOT;
+use crate::layout::{self, INODE_SLOT, SUPERBLOCK_OFFSET};
 
 /// How to open an image.
 #[derive(Clone)]
@@ -118,6 +118,25 @@ pub fn needed_devices(source: &Arc<dyn ReadAt>, offset: u64) -> Result<Vec<Slot>
         Some(_) => slots,
         None => Vec::new(),
     })
+}
+
+/// Returns the range of the file that the checksum of the superblock covers, if that is right: the
+/// UUID is in it. None for an image without a checksum.
+///
+/// # Errors
+/// What the source reports.
+pub fn checked_part(source: &Arc<dyn ReadAt>, offset: u64) -> Result<Vec<Range<u64>>> {
+    let window = window(Arc::clone(source), offset)?;
+    let found = match Superblock::read(&*window, false) {
+        Ok(found) => found,
+        Err(error) if error.kind() == Kind::Corrupt => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    // the checksum covers at least as much
+    let start = offset.saturating_add(SUPERBLOCK_OFFSET);
+    let len = size_of::<layout::Superblock>() as u64;
+    let covered = found.checksum.map(|_| start..start.saturating_add(len));
+    Ok(covered.into_iter().collect())
 }
 
 /// Returns the bytes that probably hold the inodes: listings read them from directory to directory.

@@ -230,13 +230,11 @@ fn mapped<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> Result<(Body,
 fn chunks(tables: &ContentTables, extents: &[MapExtent]) -> Result<ChunkMap> {
     let on_device = tables.options.device.is_some();
     let mut pieces = ChunkPieces::new(on_device).in_blocks(tables.options.extended.block);
-    // addresses on a device count from its own beginning
-    let before = if on_device { BLOCK } else { 0 };
     for extent in extents {
         let start = match extent {
             MapExtent::Hole { .. } => None,
             // tails are kept only of what is in a row
-            MapExtent::Data { .. } => Some(whole_unit(tables, extent)?.1.start - before),
+            MapExtent::Data { .. } => Some(whole_unit(tables, extent)?.1.start),
         };
         pieces.push(extent_len(extent), start);
     }

@@ -21,20 +21,15 @@ pub(super) struct ImageOut {
 }
 
 impl ImageOut {
-    /// Starts an empty output whose first byte has this offset.
-    pub(super) fn behind(sink: Box<dyn Sink>, offset: u64, block: BlockSize) -> Self {
-        Self {
+    /// Starts with a block of zeros, where the superblock, or what identifies a device, will be.
+    pub(super) fn new(sink: Box<dyn Sink>, block: BlockSize) -> Result<Self> {
+        let mut out = Self {
             sink,
             block: block.bytes(),
-            offset,
+            offset: 0,
             hash: Xxh3::default(),
             waiting: Vec::new(),
-        }
-    }
-
-    /// Starts with a block of zeros, where the superblock will be.
-    pub(super) fn new(sink: Box<dyn Sink>, block: BlockSize) -> Result<Self> {
-        let mut out = Self::behind(sink, 0, block);
+        };
         out.write(&[0; BLOCK as usize])?;
         Ok(out)
     }
@@ -82,12 +77,6 @@ impl ImageOut {
     pub(super) fn end(&mut self, first: &[u8]) -> Result<()> {
         self.flush()?;
         self.sink.patch(0, first).map_err(cannot_write)?;
-        self.close()
-    }
-
-    /// Ends an output that has no superblock.
-    pub(super) fn close(&mut self) -> Result<()> {
-        self.flush()?;
         self.sink.flush().map_err(cannot_write)
     }
 }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use sinterfs_model::{self as model, ContentMap, Error, NodeId, Result, Tree};
+use zerocopy::IntoBytes;
 
 use super::body::{self, displaced_tails, place_fragments};
 use super::content_tables::ContentTables;
@@ -139,21 +140,27 @@ impl ErofsWriter {
     }
 
     /// Ends the device for content, if there is one: its addresses follow those of the image, so
-    /// that both may also be one file.
+    /// that both may also be one file. Its first block identifies it, and is written last, so that a
+    /// device that is written in place is no image's until it is complete.
     fn device(&mut self, first_block: u64) -> Result<Option<Device>> {
         let (Some(blob), Some(DeviceName(tag))) = (&mut self.blob, self.options.device) else {
             return Ok(None);
         };
         let device = Device {
             tag,
-            blocks: blob.fill_block()? - 1,
+            blocks: blob.fill_block()?,
             first_block,
             hash: blob.hash()?,
         };
         // chunks have the number of the device, other maps do not
         if self.options.form() != Form::Chunks {
-            self.tables.move_by((first_block - 1).saturating_mul(BLOCK));
+            self.tables.move_by(first_block.saturating_mul(BLOCK));
         }
+        let mut first = vec![0; BLOCK as usize];
+        let header = device.header();
+        let room = first.get_mut(..size_of_val(&header)).unwrap_or_default();
+        room.copy_from_slice(header.as_bytes());
+        blob.end(&first)?;
         Ok(Some(device))
     }
 }

@@ -16,7 +16,7 @@ use super::options::{Form, WriteOptions};
 use super::volume_id::Uuid;
 use crate::layout::compressed::CLUSTER_MAX;
 use crate::layout::{
-    DeviceSlot, MAGIC, SUPERBLOCK_OFFSET, Superblock, XATTR_WORD, compat, incompat,
+    DeviceHeader, DeviceSlot, MAGIC, SUPERBLOCK_OFFSET, Superblock, XATTR_WORD, compat, incompat,
 };
 use crate::read::Algorithm;
 
@@ -44,6 +44,20 @@ pub(super) struct Device {
     pub(super) first_block: u64,
     /// A hash of its content.
     pub(super) hash: u64,
+}
+
+impl Device {
+    /// Returns what identifies it, here and in its own first block.
+    pub(super) fn header(&self) -> DeviceHeader {
+        let mut identity = [0; 16];
+        let (hash, len) = identity.split_at_mut(8);
+        hash.copy_from_slice(&self.hash.to_le_bytes());
+        len.copy_from_slice(&self.blocks.to_le_bytes());
+        DeviceHeader {
+            magic: DeviceHeader::MAGIC,
+            identity,
+        }
+    }
 }
 
 /// Makes the first block.
@@ -156,6 +170,7 @@ fn put_device(
     number(device.first_block.saturating_add(device.blocks))?;
     let mut entry = DeviceSlot::new_zeroed();
     entry.tag = device.tag;
+    entry.header = device.header();
     entry.blocks = number(device.blocks)?;
     entry.first_block = number(device.first_block)?;
     put(block, slot * SLOT, entry.as_bytes())?;

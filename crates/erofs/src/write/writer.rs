@@ -17,7 +17,6 @@ use super::digest_index::DigestIndex;
 use super::encoded::PclusterRef;
 use super::encoder::UnitEncoder;
 use super::image_out::ImageOut;
-use super::limits::BLOCK;
 use super::options::{Form, WriteOptions};
 use super::packed_tails::{PackedTails, TailGroup};
 use super::unit_table::MovedPclusters;
@@ -34,9 +33,8 @@ const FEW: usize = 4;
 /// fragment, and each distinct attribute that is shared.
 pub struct ErofsWriter {
     pub(super) out: ImageOut,
-    /// A device of its own for content. Until it is known where its addresses begin, they follow
-    /// the superblock's block: the length of maps must not depend on it, and might where a block
-    /// has none before it.
+    /// A device of its own for content. Its first block is its own, as that of the image, so that
+    /// the length of maps does not depend on where its addresses begin.
     pub(super) blob: Option<ImageOut>,
     pub(super) options: Arc<WriteOptions>,
     pub(super) tables: ContentTables,
@@ -71,9 +69,11 @@ impl ErofsWriter {
             return Err(Error::invalid("a device for content without a name"));
         }
         let options = Arc::new(options);
+        let block = options.extended.block;
+        let blob = blob.map(|blob| ImageOut::new(blob, block));
         Ok(Self {
             out: ImageOut::new(sink, options.extended.block)?,
-            blob: blob.map(|blob| ImageOut::behind(blob, BLOCK, options.extended.block)),
+            blob: blob.transpose()?,
             tables: ContentTables::new(&options),
             options,
             raw_bytes: 0,
@@ -227,10 +227,7 @@ impl ImageWriter for ErofsWriter {
         let start = self.out.offset;
         let (first_block, dropped) = self.metadata(tree, map)?;
         self.out.end(&first_block)?;
-        if let Some(blob) = &mut self.blob {
-            blob.close()?;
-        }
-        let blob_bytes = self.blob.as_ref().map_or(0, |blob| blob.offset - BLOCK);
+        let blob_bytes = self.blob.as_ref().map_or(0, |blob| blob.offset);
         Ok(Summary {
             image_bytes: self.out.offset + blob_bytes,
             blocks: self.tables.units.len() as u64,

@@ -15,7 +15,7 @@ use rustix::fs::{CWD, OFlags, RenameFlags};
 use rustix::io::Errno;
 use sinterfs_model::Rdev;
 
-use super::FileAt;
+use super::{FileAt, SameOwners};
 use crate::status::Identity;
 
 #[cfg(target_os = "linux")]
@@ -151,11 +151,16 @@ pub(super) fn appends(file: &File) -> bool {
 
 pub(super) fn make_sparse(_file: &File) {}
 
-pub(super) fn copy_owner(old: &Metadata, new: &File) -> bool {
+pub(super) fn copy_owner(old: &Metadata, new: &File) -> SameOwners {
     // who may not give a file away keeps it; a group may be possible even then
-    let is_owned = fchown(new, Some(old.uid()), Some(old.gid())).is_ok();
-    if !is_owned {
+    if fchown(new, Some(old.uid()), Some(old.gid())).is_err() {
         let _ = fchown(new, None, Some(old.gid()));
     }
-    is_owned
+    let found = new.metadata();
+    let is_same =
+        |same: fn(&Metadata, &Metadata) -> bool| found.as_ref().is_ok_and(|found| same(found, old));
+    SameOwners {
+        owner: is_same(|new, old| new.uid() == old.uid()),
+        group: is_same(|new, old| new.gid() == old.gid()),
+    }
 }

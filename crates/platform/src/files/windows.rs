@@ -15,7 +15,7 @@ use windows_sys::Win32::Storage::FileSystem::{
     FILE_FLAG_OPEN_REPARSE_POINT, FILE_READ_ATTRIBUTES,
 };
 
-use super::FileAt;
+use super::{FileAt, SameOwners};
 use crate::nt;
 use crate::status::Identity;
 use crate::{Directory, OpenFor};
@@ -206,6 +206,9 @@ pub(super) fn make_sparse(file: &File) {
     let _ = nt::make_sparse(file);
 }
 
-pub(super) fn copy_owner(_old: &Metadata, _new: &File) -> bool {
-    true
+pub(super) fn copy_owner(_old: &Metadata, _new: &File) -> SameOwners {
+    SameOwners {
+        owner: true,
+        group: true,
+    }
 }

@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io;
 
-use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
+use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr};
 use rustix::io::{Errno, Result};
 
 #[cfg(target_os = "linux")]
@@ -63,14 +63,70 @@ pub(super) fn set(file: &File, name: &[u8], value: &[u8]) -> io::Result<()> {
     Ok(fsetxattr(file, name, value, XattrFlags::empty())?)
 }
 
+/// Returns the names of the attributes of a file.
+fn names(file: &File) -> io::Result<Vec<Vec<u8>>> {
+    let list = listed(growing(|buffer| flistxattr(file, buffer)))?;
+    let names = list.split(|byte| *byte == 0);
+    Ok(names
+        .filter(|name| !name.is_empty())
+        .map(<[u8]>::to_vec)
+        .collect())
+}
+
+/// Returns whether an attribute is an access control list: POSIX, NFSv4, CIFS.
+fn is_access_list(name: &[u8]) -> bool {
+    name.starts_with(b"system.") && name.windows(3).any(|part| part == b"acl")
+}
+
+/// Returns whether an attribute says what a security module thinks of a file. Capabilities, and
+/// what was measured of its content, belong to the content.
+fn is_label(name: &[u8]) -> bool {
+    let of_content = [
+        &b"security.capability"[..],
+        b"security.ima",
+        b"security.evm",
+    ];
+    name.starts_with(b"security.") && !of_content.contains(&name)
+}
+
+fn copy_one(old: &File, new: &File, name: &[u8]) -> io::Result<()> {
+    let value = growing(|buffer| fgetxattr(old, name, buffer))?;
+    set(new, name, &value)
+}
+
 pub(super) fn copy(old: &File, new: &File) {
-    let Ok(names) = growing(|buffer| flistxattr(old, buffer)) else {
-        return;
-    };
-    let names = names.split(|byte| *byte == 0);
-    for name in names.filter(|name| !name.is_empty()) {
-        if let Ok(value) = growing(|buffer| fgetxattr(old, name, buffer)) {
-            let _ = fsetxattr(new, name, &value, XattrFlags::empty());
+    for name in names(old).unwrap_or_default() {
+        if !is_access_list(&name) {
+            let _ = copy_one(old, new, &name);
         }
     }
+}
+
+pub(super) fn copy_access(old: &File, new: &File) -> io::Result<()> {
+    let wanted = names(old)?;
+    for name in names(new)? {
+        if is_access_list(&name) && !wanted.contains(&name) {
+            fremovexattr(new, &*name)?;
+        }
+    }
+    for name in wanted {
+        if is_label(&name) {
+            let _ = copy_one(old, new, &name);
+        } else if is_access_list(&name) {
+            copy_one(old, new, &name)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn remove_access_lists(file: &File) -> bool {
+    let lists = names(file).unwrap_or_default();
+    for name in lists.iter().filter(|name| is_access_list(name)) {
+        let _ = fremovexattr(file, &**name);
+    }
+    has_access_lists(file).is_ok_and(|has| !has)
+}
+
+pub(super) fn has_access_lists(file: &File) -> io::Result<bool> {
+    Ok(names(file)?.iter().any(|name| is_access_list(name)))
 }

@@ -38,3 +38,15 @@ pub(super) fn set(_file: &File, _name: &[u8], _value: &[u8]) -> io::Result<()> {
 }
 
 pub(super) fn copy(_old: &File, _new: &File) {}
+
+pub(super) fn copy_access(_old: &File, _new: &File) -> io::Result<()> {
+    Ok(())
+}
+
+pub(super) fn remove_access_lists(_file: &File) -> bool {
+    true
+}
+
+pub(super) fn has_access_lists(_file: &File) -> io::Result<bool> {
+    Ok(false)
+}

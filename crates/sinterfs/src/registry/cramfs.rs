@@ -43,6 +43,11 @@ impl Format for CramfsFormat {
         )?))
     }
 
+    #[cfg(feature = "write")]
+    fn head(&self) -> std::ops::Range<u64> {
+        0..76
+    }
+
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
         let concrete = Arc::new(Cramfs::open(source, &own_options(options))?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;

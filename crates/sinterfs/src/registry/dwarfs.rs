@@ -12,6 +12,8 @@ mod reuse;
 #[cfg(feature = "write")]
 mod writer;
 
+#[cfg(feature = "write")]
+use std::ops::Range;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
@@ -95,6 +97,7 @@ impl Format for DwarfsFormat {
         Ok(CheckReport {
             sections: Some(report.sections),
             blocks: report.blocks,
+            after: report.after,
             ..report.findings.into()
         })
     }
@@ -103,6 +106,16 @@ impl Format for DwarfsFormat {
         let options = own_options(&**source, options)?;
         let survey = sinterfs_dwarfs::read::survey(Arc::clone(source), &options)?;
         info::of_survey(survey).map(Some)
+    }
+
+    #[cfg(feature = "write")]
+    fn intact_parts(
+        &self,
+        source: &Arc<dyn ReadAt>,
+        options: &OpenOptions,
+    ) -> Result<Vec<Range<u64>>> {
+        let options = own_options(&**source, options)?;
+        sinterfs_dwarfs::check::intact_sections(Arc::clone(source), &options)
     }
 
     #[cfg(feature = "write")]

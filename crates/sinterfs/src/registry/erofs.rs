@@ -1,5 +1,6 @@
 //! The row of EROFS: our options to its own. The images of composefs are opened here, too.
 
+mod devices;
 mod info;
 #[cfg(all(feature = "mount", target_os = "linux"))]
 mod kernel_backing;
@@ -10,13 +11,14 @@ pub(crate) mod object_directory;
 mod writer;
 
 use std::io::Write;
-use std::path::Path;
+#[cfg(feature = "write")]
+use std::ops::Range;
 use std::sync::Arc;
 
+use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
-use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_erofs::composefs::Composefs;
-use sinterfs_erofs::read::{Algorithm, Erofs, Slot};
+use sinterfs_erofs::read::{Algorithm, Erofs};
 use sinterfs_model::{Error, Image, Ino, Observer, Result, Setting};
 use sinterfs_ops::StoredBlock;
 
@@ -101,6 +103,15 @@ impl Format for ErofsFormat {
         Ok(report)
     }
 
+    #[cfg(feature = "write")]
+    fn intact_parts(
+        &self,
+        source: &Arc<dyn ReadAt>,
+        options: &OpenOptions,
+    ) -> Result<Vec<Range<u64>>> {
+        sinterfs_erofs::read::checked_part(source, options.start_offset())
+    }
+
     #[cfg(all(feature = "mount", target_os = "linux"))]
     fn kernel_backing(
         &self,
@@ -157,30 +168,8 @@ fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Erofs> {
         }
         return Erofs::open(source, &own);
     }
-    for path in &options.devices {
-        own.devices.push(Arc::new(FileSource::open(path)?));
-    }
-    if let (true, Some(dir)) = (own.devices.is_empty(), options.beside.as_deref()) {
-        let slots = sinterfs_erofs::read::needed_devices(&source, own.offset)?;
-        let found = slots.iter().map(|slot| named(dir, slot));
-        let found = found.collect::<Result<Option<Vec<_>>>>()?;
-        own.devices = found.unwrap_or_default();
-    }
+    own.devices = devices::open(&source, options)?;
     Erofs::open(source, &own)
-}
-
-/// Finds a device by its tag, if that is the name of a file in the image's directory and no way
-/// out of it.
-fn named(dir: &Path, slot: &Slot) -> Result<Option<Arc<dyn ReadAt>>> {
-    let name = match std::str::from_utf8(&slot.tag) {
-        Ok(name) if !name.is_empty() && name != "." && name != ".." => name,
-        _ => return Ok(None),
-    };
-    let path = dir.join(name);
-    if name.contains('/') || !path.is_file() {
-        return Ok(None);
-    }
-    Ok(Some(Arc::new(FileSource::open(path)?)))
 }
 
 /// An opened EROFS image.

@@ -43,6 +43,11 @@ impl Format for Iso9660Format {
         )?))
     }
 
+    #[cfg(feature = "write")]
+    fn head(&self) -> std::ops::Range<u64> {
+        32_768..34_816
+    }
+
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
         let concrete = Arc::new(Iso9660::open(source, &own_options(options))?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;

@@ -51,6 +51,11 @@ impl Format for SquashfsFormat {
         true
     }
 
+    #[cfg(feature = "write")]
+    fn head(&self) -> std::ops::Range<u64> {
+        0..96
+    }
+
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
         let concrete = Arc::new(Squashfs::open(source, &own_options(options))?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;

@@ -49,6 +49,11 @@ impl Format for WimFormat {
         &[Setting::Devices, Setting::ImageInFile]
     }
 
+    #[cfg(feature = "write")]
+    fn head(&self) -> std::ops::Range<u64> {
+        0..208
+    }
+
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
         let own = parts::own_options(&source, options)?;
         let concrete = Arc::new(Wim::open(source, &own)?);

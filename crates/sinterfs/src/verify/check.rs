@@ -50,6 +50,7 @@ pub fn check(
         options,
         verified,
         in_image,
+        unproven_header,
         comment,
         disk,
     } = &trusted;
@@ -65,8 +66,11 @@ pub fn check(
             report.root_digest = trusted.root();
             report.signed = comment.clone();
             if *in_image {
-                let more = uncovered(plain, &asked, depth, observer);
-                report.problems.extend(more.map_err(located)?);
+                let more = uncovered(plain, &asked, depth, observer).map_err(located)?;
+                report.problems.extend(more.problems);
+                // who names the offset of the image knows what is before it
+                let before = unproven_header * u64::from(asked.offset.is_none());
+                name_uncovered(&mut report, before, more.after);
             }
         }
         None => own_digest(format, &source, options, &mut report, depth, observer)?,
@@ -108,7 +112,7 @@ fn uncovered(
     options: &OpenOptions,
     depth: CheckOptions,
     observer: &dyn Observer,
-) -> Result<Vec<String>> {
+) -> Result<CheckReport> {
     let depth = CheckOptions {
         deep: false,
         ..depth
@@ -118,8 +122,25 @@ fn uncovered(
         ..options.clone()
     };
     let format = registry::for_image(&source, &options)?;
-    let report = format.check(source, &options, depth, observer)?;
-    Ok(report.problems)
+    format.check(source, &options, depth, observer)
+}
+
+/// Names what of the file nothing vouches for: a problem where the image is signed, since who runs
+/// or passes on the file takes all of it for signed; a note where only its digest is known.
+fn name_uncovered(report: &mut CheckReport, before: u64, after: u64) {
+    let is_signed = report.signed.is_some();
+    let by = if is_signed { "signature" } else { "digest" };
+    for (bytes, place) in [(before, "before"), (after, "after")] {
+        if bytes > 0 {
+            let what = format!("{bytes} bytes {place} the image are not covered by its {by}");
+            let list = if is_signed {
+                &mut report.problems
+            } else {
+                &mut report.notes
+            };
+            list.push(what);
+        }
+    }
 }
 
 /// Reads every file, and adds to a report which of them cannot be read.

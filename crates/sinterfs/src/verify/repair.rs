@@ -8,15 +8,27 @@
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use sinterfs_model::{Error, Observer, Result, Setting};
+use sinterfs_block::ReadAt;
+use sinterfs_model::{Error, Observer, Quiet, Result, Setting};
 use sinterfs_parity::{ParityRecord, Restored, restore};
 use sinterfs_platform::files;
 
 use super::parity::{ParityReport, Sources, scratch, write_record};
+use super::report::CheckOptions;
 use super::seems_sound::seems_sound;
+use crate::format::Format;
+use crate::handle::Bid;
+use crate::open_options::OpenOptions;
+use crate::place;
+use crate::registry;
 use crate::write::output::Output;
+
+/// Bytes that are compared at once.
+const STEP: u64 = 1 << 20;
 
 /// The most images that are kept under names of their own beside one image.
 const MOST_KEPT: u32 = 1000;
@@ -85,6 +97,10 @@ pub fn repair(request: &RepairRequest, observer: &dyn Observer) -> Result<Repair
         observer,
     )
     .map_err(|error| error.path(image))?;
+    let in_place = request.output.is_none() && output.is_some() && !request.force;
+    if in_place && differs_where_intact(image, &data)? {
+        return Err(another(image));
+    }
     match (output, &request.output) {
         (Some(output), Some(path)) => {
             write_image(&data, &record, &output, path)?;
@@ -117,10 +133,114 @@ fn may_replace(
     let image = &*request.image;
     require_file(image)?;
     let is_asked = request.force || !found.is_repairable;
+    if !is_asked && is_strange(image, found)? {
+        return Err(another(image));
+    }
     if !is_asked && seems_sound(image, &request.parity, request.threads, observer)? {
         return Err(not_damaged(image));
     }
     Ok(())
+}
+
+/// Returns whether less than half of an image is what the parity was made of.
+fn is_strange(image: &Path, found: ParityReport) -> Result<bool> {
+    let len = std::fs::metadata(image).map(|found| found.len());
+    let len = len.map_err(|error| Error::io("cannot stat", error).path(image))?;
+    let there = len
+        .div_ceil(found.shard_bytes.max(1))
+        .min(u64::from(found.data_shards));
+    let intact = u64::from(found.data_shards).saturating_sub(found.damage.data as u64);
+    Ok(intact.saturating_mul(2) < there)
+}
+
+/// Returns whether a part of an image that is as it was written, by its own checksum, is another
+/// one in what the parity restores.
+fn differs_where_intact(image: &Path, restored: &Restored<'_>) -> Result<bool> {
+    let options = OpenOptions::default();
+    let source = place::source(image, &options)?;
+    let parts = registry::for_image(&source, &options)
+        .and_then(|format| intact_parts(format, &source, &options));
+    // bytes may be missing before a part, or be too many
+    let moved = [0, source.len().abs_diff(restored.len())];
+    let earlier = source.len() < restored.len();
+    // what cannot be recognized any more has no such parts
+    for part in parts.unwrap_or_default() {
+        let is_there = |moved: &u64| {
+            let at = if earlier {
+                part.start.checked_add(*moved)
+            } else {
+                part.start.checked_sub(*moved)
+            };
+            at.map_or(Ok(false), |at| {
+                is_same(&*source, part.clone(), restored, at)
+            })
+        };
+        let found: Vec<bool> = moved.iter().map(is_there).collect::<Result<_>>()?;
+        if !found.contains(&true) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns parts of an image that are as they were written: by their checksums or, where a format
+/// has none, its head if the structure of the image has no damage.
+fn intact_parts(
+    format: &dyn Format,
+    source: &Arc<dyn ReadAt>,
+    options: &OpenOptions,
+) -> Result<Vec<Range<u64>>> {
+    let mut parts = format.intact_parts(source, options)?;
+    let head = format.head();
+    let starts_here = matches!(format.bid(source, options)?, Bid::Certain);
+    if parts.is_empty() && !head.is_empty() && starts_here {
+        let depth = CheckOptions {
+            deep: false,
+            threads: 0,
+        };
+        let report = format.check(Arc::clone(source), options, depth, &Quiet)?;
+        parts.extend(report.problems.is_empty().then_some(head));
+    }
+    Ok(parts)
+}
+
+/// Returns whether a range has the same bytes as those from `other` on of a restored image.
+fn is_same(
+    source: &dyn ReadAt,
+    part: Range<u64>,
+    restored: &Restored<'_>,
+    other: u64,
+) -> Result<bool> {
+    let len = part.end.saturating_sub(part.start);
+    if other
+        .checked_add(len)
+        .is_none_or(|end| end > restored.len())
+    {
+        return Ok(false);
+    }
+    let mut done = 0;
+    while done < len {
+        let step = STEP.min(len - done);
+        let [own, new] = [
+            source.read(part.start + done, step)?,
+            restored.read(other + done, step)?,
+        ];
+        if *own != *new {
+            return Ok(false);
+        }
+        done += step;
+    }
+    Ok(true)
+}
+
+fn another(image: &Path) -> Error {
+    let option = Setting::Replace;
+    let what = format!(
+        "the parity seems to be that of another image, or of an earlier one: what is not damaged \
+         here is not what it was made of; use {option} to restore its image all the same, or -o to \
+         write that to a new file"
+    );
+    Error::invalid(what).about([option]).path(image)
 }
 
 /// Fails for an image that is not in a regular file.

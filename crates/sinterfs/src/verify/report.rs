@@ -13,6 +13,8 @@ pub struct CheckReport {
     pub inodes: Option<u64>,
     /// Blocks that were decoded.
     pub blocks: u64,
+    /// Bytes behind the image, which are no part of it.
+    pub after: u64,
     /// Files that were read.
     pub files: u64,
     /// The root of the digests with which all bytes of the image were compared.

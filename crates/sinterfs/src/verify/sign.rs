@@ -6,20 +6,24 @@ use std::path::Path;
 
 use ct_codecs::{Base64, Decoder};
 use minisign_verify::{PublicKey, Signature};
-use sinterfs_block::digest::Root;
 use sinterfs_model::{Error, Result};
 
-use super::signature::{read, signed_statement};
+use super::signature::{Signable, read, signed_statement};
 
 /// Bytes of a secret key: three names of algorithms, the parameters for its password, number, key
 /// and checksum.
 const SECRET_KEY: usize = 3 * 2 + 32 + 2 * 8 + 8 + 64 + 32;
 
-/// Signs a root digest with the secret key in a file. `comment` is signed, too, and shown to
+/// Signs a root digest, and what is before the image, with the secret key in a file. `comment` is signed, too, and shown to
 /// whoever verifies.
 ///
 /// A key with a password needs that; if `password` is `None`, it is asked for on the terminal.
-pub fn sign(root: Root, key: &Path, password: Option<String>, comment: &str) -> Result<String> {
+pub fn sign(
+    of: impl Into<Signable>,
+    key: &Path,
+    password: Option<String>,
+    comment: &str,
+) -> Result<String> {
     let refuse = |error: minisign::PError| {
         Error::invalid(format!("cannot sign with the key: {error}")).path(key)
     };
@@ -34,7 +38,7 @@ pub fn sign(root: Root, key: &Path, password: Option<String>, comment: &str) -> 
             stored.into_secret_key(password).map_err(refuse)?
         }
     };
-    let statement = signed_statement(root);
+    let statement = signed_statement(of);
     let comment = Some(comment.trim());
     let signature = minisign::sign(None, &secret, statement.as_bytes(), comment, None);
     let text = signature.map_err(refuse)?.into_string();
@@ -64,13 +68,14 @@ mod tests {
     use std::path::PathBuf;
 
     use minisign::KeyPair;
+    use sinterfs_block::digest::Root;
     use sinterfs_model::Kind;
 
     use super::*;
     use crate::verify::signature::read_file;
 
     fn verify(root: Root, key: &OsStr, file: &Path) -> Result<String> {
-        read_file(file)?.verify(root, key)
+        Ok(read_file(file)?.verify(root, key)?.0)
     }
 
     /// A pair of keys in files: `key` and `pub`.

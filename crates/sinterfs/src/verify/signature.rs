@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use minisign_verify::{Error as Wrong, PublicKey, Signature};
 use sinterfs_block::digest::Root;
+use sinterfs_block::verity::hex;
 use sinterfs_model::{Error, Kind, Result};
 
 use crate::open_options::OpenOptions;
@@ -20,9 +21,29 @@ use crate::place;
 /// The longest file of a key or of a signature that makes sense, in bytes.
 const LONGEST: u64 = 64 << 10;
 
+/// What a signature is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signable {
+    /// The root digest of the image.
+    pub root: Root,
+    /// SHA-256 of what is before the image in its file, unless the digests cover that or there is
+    /// nothing.
+    pub header: Option<[u8; 32]>,
+}
+
+impl From<Root> for Signable {
+    fn from(root: Root) -> Self {
+        Self { root, header: None }
+    }
+}
+
 /// Returns what is signed: one line.
-pub fn signed_statement(root: Root) -> String {
-    format!("sinterfs-digest-v1 {root}\n")
+pub fn signed_statement(of: impl Into<Signable>) -> String {
+    let Signable { root, header } = of.into();
+    match header {
+        None => format!("sinterfs-digest-v1 {root}\n"),
+        Some(header) => format!("sinterfs-digest-v2 {root} header {}\n", hex(&header)),
+    }
 }
 
 /// Returns where the signature of an image is looked for: `IMAGE.root.minisig`.
@@ -73,9 +94,22 @@ pub(crate) fn of_image(bytes: &[u8]) -> Result<Signed> {
 }
 
 impl Signed {
-    /// Compares the signature with a root and a public key, and gives what else the signer says
-    /// (the trusted comment).
-    pub(crate) fn verify(&self, root: Root, key: &OsStr) -> Result<String> {
+    /// Compares the signature with what it should be of and a public key, and gives what else the
+    /// signer says (the trusted comment), and whether the signature is of all of that: one of the
+    /// root without the header is good for the image.
+    pub(crate) fn verify(&self, of: impl Into<Signable>, key: &OsStr) -> Result<(String, bool)> {
+        let of = of.into();
+        match self.verify_statement(of, key) {
+            Ok(comment) => Ok((comment, true)),
+            Err(error) if of.header.is_none() => Err(error),
+            Err(error) => match self.verify_statement(of.root.into(), key) {
+                Ok(comment) => Ok((comment, false)),
+                Err(_) => Err(error),
+            },
+        }
+    }
+
+    fn verify_statement(&self, of: Signable, key: &OsStr) -> Result<String> {
         let key = public_key(key)?;
         let refuse = |why: String| match &self.file {
             Some(file) => Error::corrupt(why).path(file),
@@ -83,14 +117,22 @@ impl Signed {
         };
         let signature = Signature::decode(&self.text)
             .map_err(|wrong| refuse(format!("no signature of minisign: {wrong}")))?;
-        match key.verify(signed_statement(root).as_bytes(), &signature, false) {
+        match key.verify(signed_statement(of).as_bytes(), &signature, false) {
             Ok(()) => Ok(signature.trusted_comment().to_owned()),
             Err(Wrong::UnexpectedKeyId) => {
                 Err(refuse("the signature is of another key".to_owned()))
             }
-            Err(Wrong::InvalidSignature) => Err(refuse(format!(
-                "the signature is not of this image, whose root digest is {root}"
-            ))),
+            Err(Wrong::InvalidSignature) => {
+                let header = of.header.map(|header| {
+                    let header = hex(&header);
+                    format!(", and the SHA-256 of what is before it is {header}")
+                });
+                Err(refuse(format!(
+                    "the signature is not of this image, whose root digest is {}{}",
+                    of.root,
+                    header.unwrap_or_default()
+                )))
+            }
             Err(wrong) => Err(refuse(wrong.to_string())),
         }
     }

@@ -7,12 +7,13 @@
 //! not cover are not read again. Spec: `docs/formats/digest.md`.
 
 use std::ffi::OsStr;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::digest::{DigestBuilder, Digests, Root, Verified, digest_range};
 use sinterfs_block::verity::{Verity, VerityDigest, hex};
-use sinterfs_block::{Bytes, FileSource, ReadAt};
+use sinterfs_block::{Bytes, FileSource, ReadAt, SequentialReader};
 use sinterfs_model::{Error, Kind, Limits, Result};
 
 use crate::disk::ChosenPartition;
@@ -22,7 +23,7 @@ use crate::place::{self, AttachedSignature};
 use crate::registry;
 use crate::self_mount;
 use crate::trust::{Anchor, Trust};
-use crate::verify::signature::{self, Signed};
+use crate::verify::signature::{self, Signable, Signed};
 
 /// A source, verified if requested, and the options of opening its image.
 pub(crate) struct TrustedSource {
@@ -32,6 +33,8 @@ pub(crate) struct TrustedSource {
     pub(crate) verified: Option<Arc<Verified>>,
     /// Whether the digests are in the image, so that they do not cover what follows them.
     pub(crate) in_image: bool,
+    /// How many bytes before the image nothing vouches for.
+    pub(crate) unproven_header: u64,
     /// What the signer said besides.
     pub(crate) comment: Option<String>,
     /// The disk, if the source is a partition of one.
@@ -85,12 +88,15 @@ pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Tr
             options,
             verified: None,
             in_image: false,
+            unproven_header: 0,
             comment: None,
             disk: None,
         });
     };
     let found = Found::find(&source, trust, &options)?;
     let root = found.digests.root();
+    let header_len = if found.in_image { found.start } else { 0 };
+    let mut unproven_header = header_len;
     let comment = match &trust.anchor {
         Anchor::Digest(expected) if *expected != root => {
             let whose = found.whose;
@@ -99,17 +105,25 @@ pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Tr
         }
         Anchor::Digest(_) | Anchor::FsVerity(_) => None,
         Anchor::Signature { key, signature } => {
+            let of = Signable {
+                root,
+                header: header_hash(&source, header_len)?,
+            };
             let beside = trust.image.as_deref().map(signature::signature_path);
             let signed = match (signature, found.signature, beside) {
                 (Some(file), _, _) => signature::read_file(file)?,
                 (None, Some(inside), _) => signature::of_image(&inside?)?,
                 (None, None, Some(file)) => match attached(&source, trust, &options)? {
-                    Some(all) => one_of(&all, root, key)?,
+                    Some(all) => one_of(&all, of, key)?,
                     None => signature::read_file(&file)?,
                 },
                 (None, None, None) => return Err(Error::not_found(signature::NONE)),
             };
-            Some(signed.verify(root, key)?)
+            let (comment, is_of_all) = signed.verify(of, key)?;
+            if is_of_all {
+                unproven_header = 0;
+            }
+            Some(comment)
         }
     };
     if found.in_image {
@@ -125,9 +139,24 @@ pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Tr
         options,
         verified: Some(verified),
         in_image,
+        unproven_header,
         comment,
         disk: None,
     })
+}
+
+/// Returns the SHA-256 of the bytes before an image; `None` if there are none.
+pub(crate) fn header_hash(source: &Arc<dyn ReadAt>, len: u64) -> Result<Option<[u8; 32]>> {
+    if len == 0 {
+        return Ok(None);
+    }
+    let header = SequentialReader::new(Arc::clone(source)).take(len);
+    let hashed = sinterfs_block::checksum::sha256_of(header);
+    let (hash, _) = hashed.map_err(|error| match error.downcast::<Error>() {
+        Ok(error) => error,
+        Err(error) => Error::io("cannot read what is before the image", error),
+    })?;
+    Ok(Some(hash))
 }
 
 /// Digests that nobody has compared with anything yet.
@@ -287,10 +316,10 @@ fn attached(
 }
 
 /// Chooses the signature of a root by a key; if there is none, the last one, for its error.
-fn one_of(all: &[AttachedSignature], root: Root, key: &OsStr) -> Result<Signed> {
+fn one_of(all: &[AttachedSignature], of: Signable, key: &OsStr) -> Result<Signed> {
     let is_good = |one: &&AttachedSignature| {
         let signed = signature::of_image(&one.signature);
-        signed.is_ok_and(|signed| signed.verify(root, key).is_ok())
+        signed.is_ok_and(|signed| signed.verify(of, key).is_ok())
     };
     match all.iter().find(is_good).or(all.last()) {
         Some(one) => signature::of_image(&one.signature),

@@ -28,15 +28,13 @@ pub(super) fn name(path: &Path) -> Result<PathBuf> {
     Ok(parent(path).join(hidden))
 }
 
-/// Creates and locks the hidden file of an output; removes what killed processes left of it.
-pub(super) fn create(path: &Path) -> Result<(PathBuf, File)> {
+/// Creates and locks the hidden file of an output, with permissions less the umask; removes what killed processes left of it.
+pub(super) fn create(path: &Path, mode: u32) -> Result<(PathBuf, File)> {
     remove_leftovers(path);
     let temporary = name(path)?;
     let failed = |e| Error::io("cannot create the output", e).path(&temporary);
     for _ in 0..ATTEMPTS {
-        let mut options = File::options();
-        let file = options.write(true).create_new(true).open(&temporary);
-        let file = file.map_err(failed)?;
+        let file = files::make(&temporary, mode).map_err(failed)?;
         lock(&file);
         // another writer may have removed it between the two calls
         if files::name_count(&file).map_err(failed)? > 0 {
@@ -110,7 +108,7 @@ mod tests {
         }
         let written = File::open(dir.path().join(".image.22.tmp")).unwrap();
         lock(&written);
-        let (temporary, file) = create(&path).unwrap();
+        let (temporary, file) = create(&path, 0o600).unwrap();
         assert!(temporary.exists());
         assert!(!dir.path().join(".image.1.tmp").exists());
         assert!(

@@ -8,7 +8,7 @@
 //! Where a format writes its beginning last and the target is a pipe, a scratch file holds the
 //! image until then. An object of a store is a stream, too, which appears with `commit`.
 
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,21 +16,31 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sinterfs_block::Sink;
 use sinterfs_model::{Error, Result, Setting};
 use sinterfs_pipeline::Scratch;
-use sinterfs_platform::{Directory, FileAt, OpenFor, files};
+use sinterfs_platform::{FileAt, files};
 
 use crate::write::hidden_file::{self, parent};
-use crate::write::replaced::copy_attributes;
+use crate::write::naming::{
+    Kept, exists, former_name, name_file, open_directory, rename, sync_directory,
+};
+use crate::write::replaced::{copy_attributes, take_access};
 use crate::write::request::Destination;
 use crate::write::upload::{self, Upload};
 
 /// How much is collected before a write reaches the kernel, in bytes.
 const BUFFER: usize = 1 << 20;
 
+/// Permissions of a new file, less what the umask takes; and of one that replaces another, until it
+/// has the other's.
+const PUBLIC: u32 = 0o666;
+const PRIVATE: u32 = 0o600;
+
 /// Where an image goes.
 #[derive(Debug)]
 pub struct Output {
     target: OutputTarget,
     file: Arc<Mutex<Written>>,
+    /// A file that belongs to what is replaced.
+    former: Option<PathBuf>,
 }
 
 /// A file and how much was written to it.
@@ -129,29 +139,25 @@ impl Output {
                 Ok(Self::with(OutputTarget::Stream, file))
             }
             Ok(_) if !replace => Err(exists(path)),
-            Ok(found) => {
+            Ok(_) => {
                 // the file that a symlink names is replaced, not the symlink; who may read the old
                 // image may read the new one, and no one else
                 let path = std::fs::canonicalize(path)
                     .map_err(|e| Error::io("cannot resolve the output", e).path(path))?;
-                let output = Self::unnamed(&path, replace)?;
-                output.set_permissions(found.permissions()).map_err(|e| {
+                let output = Self::unnamed(&path, replace, PRIVATE)?;
+                let taken = take_access(&path, output.written().file.get_ref());
+                taken.map_err(|e| {
                     Error::io("cannot give the output the permissions of the old one", e)
                         .path(&path)
                 })?;
                 Ok(output)
             }
-            Err(_) => Self::unnamed(path, replace),
+            Err(_) => Self::unnamed(path, replace, PUBLIC),
         }
     }
 
-    fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
-        let written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        written.file.get_ref().set_permissions(permissions)
-    }
-
-    fn unnamed(path: &Path, replace: bool) -> Result<Self> {
-        match files::unnamed(parent(path), 0o666) {
+    fn unnamed(path: &Path, replace: bool, mode: u32) -> Result<Self> {
+        match files::unnamed(parent(path), mode) {
             Ok(Some(file)) => {
                 let target = OutputTarget::Unnamed {
                     path: path.to_owned(),
@@ -159,13 +165,13 @@ impl Output {
                 };
                 Ok(Self::with(target, file))
             }
-            Ok(None) => Self::hidden(path, replace),
+            Ok(None) => Self::hidden(path, replace, mode),
             Err(e) => Err(Error::io("cannot create the output in its directory", e).path(path)),
         }
     }
 
-    fn hidden(path: &Path, replace: bool) -> Result<Self> {
-        let (temporary, file) = hidden_file::create(path)?;
+    fn hidden(path: &Path, replace: bool, mode: u32) -> Result<Self> {
+        let (temporary, file) = hidden_file::create(path, mode)?;
         let path = path.to_owned();
         Ok(Self::with(
             OutputTarget::Hidden {
@@ -188,7 +194,16 @@ impl Output {
                 position,
                 upload: None,
             })),
+            former: None,
         }
+    }
+
+    /// Has a file removed that belongs to what is replaced, before the new file gets its name; one
+    /// that cannot be removed stays.
+    #[must_use]
+    pub(crate) fn instead_of(mut self, former: Option<PathBuf>) -> Self {
+        self.former = former.filter(|_| self.path().is_some());
+        self
     }
 
     /// Lets those who may read the complete file run it, if it is a new file.
@@ -241,12 +256,47 @@ impl Output {
         let mut written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         // what is written later would change the times
         written.file.flush().map_err(failed)?;
-        let old = File::open(old).map_err(failed)?;
-        copy_attributes(&old, written.file.get_ref()).map_err(failed)
+        copy_attributes(old, written.file.get_ref()).map_err(failed)
+    }
+
+    /// Returns the path that the file gets with `commit`; `None` for what has its name already.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match &self.target {
+            OutputTarget::Stream | OutputTarget::Behind { .. } => None,
+            OutputTarget::Unnamed { path, .. } | OutputTarget::Hidden { path, .. } => Some(path),
+        }
+    }
+
+    /// Makes the bytes of a file that has no name yet durable.
+    pub(crate) fn sync(&self) -> Result<()> {
+        let Some(path) = self.path() else {
+            return Ok(());
+        };
+        let mut written = self.written();
+        let flushed = written.file.flush();
+        flushed.map_err(|e| Error::io("cannot write the output", e).path(path))?;
+        let synced = written.file.get_ref().sync_all();
+        synced.map_err(|e| Error::io("cannot sync the output", e).path(path))
     }
 
     /// Makes the bytes durable and gives the file its name.
     pub fn commit(mut self) -> Result<()> {
+        self.sync()?;
+        let Some(former) = self.former.take() else {
+            return self.give_name();
+        };
+        let kept = Kept::aside(&former).ok();
+        let named = self.give_name();
+        match kept {
+            Some(kept) if named.is_err() => kept.restore(),
+            _ if named.is_err() => {}
+            // that of a run that was killed, too
+            _ => drop(std::fs::remove_file(former_name(&former))),
+        }
+        named
+    }
+
+    fn give_name(&mut self) -> Result<()> {
         let cannot_write = |e| Error::io("cannot write the output", e);
         let mut written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let flushed = written.file.flush();
@@ -351,68 +401,6 @@ impl Sink for OutputWriter {
     }
 }
 
-/// Returns whether two paths name one file, which may not exist yet.
-pub fn is_same_file(a: &Path, b: &Path) -> bool {
-    let resolved = |path: &Path| match path.canonicalize() {
-        Ok(found) => Some(found),
-        Err(_) => Some(parent(path).canonicalize().ok()?.join(path.file_name()?)),
-    };
-    a == b || resolved(a).is_some_and(|path| Some(path) == resolved(b))
-}
-
-fn exists(path: &Path) -> Error {
-    let option = Setting::Replace;
-    let what = format!("the output exists; use {option} to replace it");
-    Error::invalid(what).about([option]).path(path)
-}
-
-/// Links an unnamed file to its path; a replacement goes through a temporary name, since linking
-/// never overwrites.
-fn name_file(file: &File, path: &Path, replace: bool) -> Result<()> {
-    let link = |to: &Path| files::name(file, to);
-    match link(path) {
-        Ok(()) => Ok(()),
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && replace => {
-            hidden_file::lock(file);
-            let temporary = hidden_file::name(path)?;
-            hidden_file::remove_leftovers(path);
-            link(&temporary)
-                .map_err(|e| Error::io("cannot name the output", e).path(&temporary))?;
-            rename(&temporary, path, true)
-        }
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Err(exists(path)),
-        Err(e) => Err(Error::io("cannot name the output", e).path(path)),
-    }
-}
-
-fn rename(temporary: &Path, path: &Path, replace: bool) -> Result<()> {
-    let result = if replace {
-        std::fs::rename(temporary, path)
-    } else {
-        files::rename_new(temporary, path)
-    };
-    if result.is_err() {
-        let _ = std::fs::remove_file(temporary);
-    }
-    match result {
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && !replace => Err(exists(path)),
-        other => other.map_err(|e| Error::io("cannot rename the output into place", e).path(path)),
-    }
-}
-
-/// Opens the directory of a path before the name is made, so that a lack of descriptors leaves
-/// nothing behind.
-fn open_directory(path: &Path) -> Result<Directory> {
-    Directory::open(parent(path), OpenFor::List)
-        .map_err(|e| Error::io("cannot open the output's directory", e).path(path))
-}
-
-/// Makes the new name durable; file systems that cannot sync a directory are left alone.
-fn sync_directory(dir: &Directory, path: &Path) -> Result<()> {
-    files::sync_directory(dir)
-        .map_err(|e| Error::io("cannot sync the output's directory", e).path(path))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -427,7 +415,7 @@ mod tests {
     fn nothing_is_left_without_commit() {
         let dir = tempfile::tempdir().unwrap();
         write(&dir.path().join("image"), false, b"half", false).unwrap();
-        let hidden = Output::hidden(&dir.path().join("image"), false).unwrap();
+        let hidden = Output::hidden(&dir.path().join("image"), false, PUBLIC).unwrap();
         drop(hidden);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
@@ -483,7 +471,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (path, link) = (dir.path().join("image"), dir.path().join("link"));
         write(&path, false, b"one", true).unwrap();
-        std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        let private = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(&path, private).unwrap();
         std::os::unix::fs::symlink("image", &link).unwrap();
         write(&link, true, b"two", true).unwrap();
         assert!(link.is_symlink());
@@ -498,7 +487,8 @@ mod tests {
     fn a_file_that_appears_meanwhile_is_kept() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("image");
-        for make in [Output::create, Output::hidden] {
+        let hidden = |path: &Path, replace| Output::hidden(path, replace, PUBLIC);
+        for make in [Output::create, hidden] {
             let output = make(&path, false).unwrap();
             std::fs::write(&path, b"theirs").unwrap();
             assert!(output.commit().is_err());

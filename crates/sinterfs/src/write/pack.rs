@@ -10,8 +10,10 @@ use sinterfs_model::{Error, Geometry, Observer, Result, Setting};
 use sinterfs_pipeline::{HotList, Order, Priorities, Scratch};
 
 use crate::write::create::{Blob, CreateOptions};
+use crate::write::device_names;
 use crate::write::job::{BuildJob, Prepared};
-use crate::write::output::{Output, is_same_file};
+use crate::write::naming::is_same_file;
+use crate::write::output::Output;
 use crate::write::pipeline_format::{PipelineFormat, level_of};
 use crate::write::report::{BuildReport, PipelineReport, demand_all, interrupted};
 use crate::write::request::BuildRequest;
@@ -54,6 +56,7 @@ impl Work<'_> {
         input.spill(&scratch)?;
         let patches = self.format.patches();
         let output = Output::open(&request.destination, patches.then_some(&scratch))?;
+        let output = output.instead_of(request.former_parity.clone());
         let mut out = output.writer();
         if let Some(header) = &self.prepared.header {
             header.write(&mut out)?;
@@ -61,15 +64,16 @@ impl Work<'_> {
                 output.make_executable()?;
             }
         }
-        let (blob, blob_output) = blob(request)?.unzip();
+        let (blob, blob_output) = blob(request, &scratch)?.unzip();
         let sink = Box::new(output.writer());
         let report = self.report(self.write(sink, blob, &resolved, observer)?);
         if request.strict {
             demand_all(&report)?;
         }
-        // the device comes first: no image names one that is not there
-        blob_output.map_or(Ok(()), Output::commit)?;
-        output.commit()?;
+        match blob_output {
+            Some(device) => device_names::commit(output, device, self.format)?,
+            None => output.commit()?,
+        }
         Ok(report)
     }
 
@@ -163,7 +167,7 @@ impl Work<'_> {
 }
 
 /// Opens the file for content that is stored outside the image.
-fn blob(request: &BuildRequest) -> Result<Option<(Blob, Output)>> {
+fn blob(request: &BuildRequest, scratch: &Scratch) -> Result<Option<(Blob, Output)>> {
     let Some(path) = &request.blob_device else {
         return Ok(None);
     };
@@ -172,6 +176,12 @@ fn blob(request: &BuildRequest) -> Result<Option<(Blob, Output)>> {
         return Err(Error::invalid("the image and its device would be one file").path(path));
     }
     let output = Output::create(path, request.destination.replaces())?;
+    // its beginning is written last
+    let output = if output.seeks() {
+        output
+    } else {
+        output.behind(scratch.file()?)?
+    };
     let name = path.file_name().unwrap_or_default().to_owned();
     let sink = Box::new(output.writer());
     Ok(Some((Blob { name, sink }, output)))

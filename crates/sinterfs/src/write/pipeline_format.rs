@@ -1,6 +1,7 @@
 //! The interface of the pipeline to a format that it writes.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_block::{ReadAt, Sink};
@@ -52,6 +53,12 @@ pub trait PipelineFormat: Sync {
     }
     /// Returns whether the beginning of an image is written last.
     fn patches(&self) -> bool;
+    /// Returns the name under which readers of its image find a device that another one replaces;
+    /// `None` if they would read the other one instead.
+    fn kept_device(&self, device: &Path) -> Result<Option<PathBuf>> {
+        let _ = device;
+        Ok(None)
+    }
     /// Creates an image; `blob` receives the content if the request names one and `knows` allows
     /// it.
     fn create(

@@ -231,6 +231,7 @@ fn rewrite(
         threads: build.threads,
     };
     let output = Output::open(&build.destination, None)?;
+    let output = output.instead_of(build.former_parity.clone());
     let mut out = output.writer();
     if let Some(header) = &prepared.header {
         header.write(&mut out)?;

@@ -101,6 +101,9 @@ pub struct BuildRequest {
     pub destination: Destination,
     /// A separate file for all content.
     pub blob_device: Option<PathBuf>,
+    /// The parity of the image that is replaced: removed before the new image gets its name, as far
+    /// as possible, so that it is not taken for the parity of the new one.
+    pub former_parity: Option<PathBuf>,
     /// What comes before the image.
     pub header: Option<NewHeader>,
     /// The format's name; `None` decides by the destination's extension.
@@ -215,6 +218,7 @@ impl BuildRequest {
             open: OpenOptions::default(),
             destination: Destination::Stdout,
             blob_device: None,
+            former_parity: None,
             header: None,
             format: None,
             level: level::DEFAULT,

@@ -61,6 +61,7 @@ fn build_from_input(
     let store = request.composefs.digest_store.as_deref();
     let store = store.map(ObjectStore::open).transpose()?;
     let output = Output::open(&request.destination, None)?;
+    let output = output.instead_of(request.former_parity.clone());
     let counting = WarningCounter::new(observer);
     let packed = input.read(&counting, |source, observer| {
         let mut tree = source.scan(observer)?;
@@ -108,6 +109,7 @@ fn build_from_dump(
     refuse_foreign(request)?;
     refuse_for_dump(request, objects)?;
     let output = Output::open(&request.destination, None)?;
+    let output = output.instead_of(request.former_parity.clone());
     let mut files = dump::files(dump)?;
     files.change_times(|time| match (attributes.time, attributes.latest_time) {
         (Some(secs), _) => Time { secs, nanos: 0 },

@@ -1,6 +1,7 @@
 //! New EROFS images: our options to the writer's own.
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use sinterfs_block::Sink;
 use sinterfs_erofs::Kernel;
@@ -9,7 +10,7 @@ use sinterfs_model::{ImageWriter, Result, Setting};
 use sinterfs_pipeline::Categorizers;
 use sinterfs_platform::names;
 
-use super::levels;
+use super::{devices, levels};
 use crate::registry::per_file::CODE_AND_TEXT;
 use crate::write::create::{Blob, CreateOptions};
 use crate::write::level::Level;
@@ -50,6 +51,10 @@ impl PipelineFormat for ErofsBuilder {
 
     fn patches(&self) -> bool {
         true
+    }
+
+    fn kept_device(&self, device: &Path) -> Result<Option<PathBuf>> {
+        devices::other_name_of(device)
     }
 
     fn create(
