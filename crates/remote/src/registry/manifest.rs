@@ -105,16 +105,14 @@ pub(crate) fn choose(value: &Value, platform: Option<&str>) -> Result<Option<Str
     let Some(manifests) = value.get("manifests").and_then(Value::as_array) else {
         return Ok(None);
     };
+    // statements about how images were made are beside them
+    let manifests: Vec<&Value> = manifests.iter().filter(|one| !is_statement(one)).collect();
     let own = format!("linux/{}", architecture());
     let wanted = platform.unwrap_or(&own);
-    let is_wanted = |one: &&Value| {
-        let text = |name: &str| one.get("platform")?.get(name)?.as_str();
-        let (Some(os), Some(architecture)) = (text("os"), text("architecture")) else {
-            return false;
-        };
-        let short = format!("{os}/{architecture}");
-        let long = text("variant").map(|variant| format!("{short}/{variant}"));
-        short == wanted || long.is_some_and(|long| long == wanted)
+    let is_wanted = |one: &&&Value| {
+        let rest = platform_of(one).and_then(|own| own.strip_prefix(wanted).map(str::to_owned));
+        let is_variant = |rest: &str| wanted.matches('/').count() == 1 && rest.starts_with('/');
+        rest.is_some_and(|rest| rest.is_empty() || is_variant(&rest))
     };
     let found = manifests.iter().find(is_wanted).or(match &manifests[..] {
         [only] if platform.is_none() => Some(only),
@@ -124,10 +122,36 @@ pub(crate) fn choose(value: &Value, platform: Option<&str>) -> Result<Option<Str
     match digest.filter(|digest| is_digest(digest)) {
         Some(digest) => Ok(Some(digest.to_owned())),
         None => {
-            let what = format!("there is no image for {wanted}");
+            let names: Vec<String> = manifests
+                .iter()
+                .filter_map(|one| platform_of(one))
+                .collect();
+            let there = match &names[..] {
+                [] => String::new(),
+                names => format!("; there are: {}", names.join(", ")),
+            };
+            let what = format!("there is no image for {wanted}{there}");
             Err(Failure::new(Cause::Missing, what))
         }
     }
+}
+
+/// Returns the platform of a manifest, as `os/architecture[/variant]`.
+fn platform_of(manifest: &Value) -> Option<String> {
+    let text = |name: &str| manifest.get("platform")?.get(name)?.as_str();
+    let short = format!("{}/{}", text("os")?, text("architecture")?);
+    Some(match text("variant") {
+        Some(variant) => format!("{short}/{variant}"),
+        None => short,
+    })
+}
+
+/// Returns whether a manifest of an index is no image, but says something about one.
+fn is_statement(manifest: &Value) -> bool {
+    let text = |at: &str| manifest.pointer(at).and_then(Value::as_str);
+    let is_unknown = |at| text(at) == Some("unknown");
+    is_unknown("/platform/os") && is_unknown("/platform/architecture")
+        || text("/annotations/vnd.docker.reference.type").is_some()
 }
 
 /// Returns the name that registries have for this machine's architecture.
@@ -256,6 +280,23 @@ mod tests {
         let only = json!({"manifests": [entry("linux", "x")]});
         assert_eq!(choose(&only, None).unwrap().unwrap(), DIGEST);
         assert!(choose(&only, Some("linux/y")).is_err());
+        // statements are neither offered nor chosen
+        let mut statement = entry("unknown", "unknown");
+        let index = |one: &Value| json!({"manifests": [entry("linux", "x"), one]});
+        for _ in 0..2 {
+            let index = index(&statement);
+            assert_eq!(choose(&index, None).unwrap().unwrap(), DIGEST);
+            let error = choose(&index, Some("unknown/unknown")).unwrap_err();
+            assert!(
+                error.what.ends_with("there are: linux/x/v8"),
+                "{}",
+                error.what
+            );
+            let alone = json!({"manifests": [statement]});
+            assert_eq!(choose(&alone, None).unwrap_err().cause, Cause::Missing);
+            statement = entry("linux", "y");
+            statement["annotations"] = json!({"vnd.docker.reference.type": "attestation-manifest"});
+        }
     }
 
     #[test]
