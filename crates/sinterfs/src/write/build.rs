@@ -72,6 +72,7 @@ pub(crate) fn prepare(request: &BuildRequest, observer: &dyn Observer) -> Result
     refuse_without_definitions(request)?;
     let mut directory = directory_options(request)?;
     let input = open_input(&Request {
+        observer,
         input: &request.input,
         open: &request.open,
         edits: edits(request, &mut directory)?,
