@@ -165,6 +165,7 @@ fn edits(request: &BuildRequest, directory: &mut directory::Options) -> Result<E
         separate_links: request.separate_links,
         actions: request.actions.clone(),
         block_size: block_size(request)?,
+        shard: request.shard,
         contexts: filters::contexts(request.file_contexts.as_deref())?,
         ..Edits::default()
     };
