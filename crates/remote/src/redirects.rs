@@ -80,7 +80,8 @@ pub(crate) fn next(
     };
     let is_own = from.origin() == to.origin();
     let reads = [Method::GET, Method::HEAD].contains(request.method());
-    if !reads && !(is_own && [307, 308].contains(&status.as_u16())) {
+    let repeats = is_own && [307, 308].contains(&status.as_u16());
+    if !reads && !repeats {
         return Ok(None);
     }
     *request.uri_mut() = to.as_str().parse().map_err(|_| BadRedirect::NoUrl)?;
