@@ -135,6 +135,19 @@ def test_files_are_those_of_python(image, tree):
             raw.seek(0, 9)
     with pytest.raises(ValueError, match="read-only"):
         image.open_file("hello.txt", "w")
+    for mode in "r", "rt":
+        with image["hello.txt"].open(mode, encoding="ascii") as text:
+            assert text.read() == image.read_text("hello.txt")
+            assert text.encoding == "ascii"
+    with image["hello.txt"].open() as file:
+        assert file.read() == image.read_bytes("hello.txt")
+    for given in {"encoding": "utf-8"}, {"errors": "strict"}, {"newline": ""}:
+        with pytest.raises(ValueError, match="is for text"):
+            image.open_file("hello.txt", **given)
+        with pytest.raises(ValueError, match="is for text"):
+            image["hello.txt"].open("rb", **given)
+    with pytest.raises(ValueError, match="'r', 'rt' or 'rb'"):
+        image["hello.txt"].open("w")
     with image["hello.txt"].open() as file:
         assert list(file) == [b"hello, world\n"]
 

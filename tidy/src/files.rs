@@ -118,6 +118,32 @@ pub fn text_columns(root: &Path) -> Result<Vec<String>, String> {
     Ok(broken)
 }
 
+/// Checks that no file has lines of a merge that nobody resolved.
+pub fn merge_markers(root: &Path) -> Result<Vec<String>, String> {
+    let mut broken = Vec::new();
+    for path in workspace::files(root, "*")?.lines() {
+        let full = root.join(path);
+        // a symlink names another file, a submodule is a directory, and images are no text
+        let is_file = full.symlink_metadata().is_ok_and(|found| found.is_file());
+        if let Some(Ok(text)) = is_file.then(|| std::fs::read_to_string(&full)) {
+            broken.extend(marked_lines(path, &text));
+        }
+    }
+    Ok(broken)
+}
+
+fn marked_lines(path: &str, text: &str) -> Vec<String> {
+    let is_marked = |line: &str| {
+        let markers = ["<<<<<<<", "|||||||", ">>>>>>>"];
+        let rest = markers.iter().find_map(|marker| line.strip_prefix(marker));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    let marked = text.lines().zip(1..).filter(|(line, _)| is_marked(line));
+    marked
+        .map(|(_, number)| format!("{path}:{number}: a line of a merge that nobody resolved"))
+        .collect()
+}
+
 fn long_lines(path: &str, text: &str) -> Vec<String> {
     let may_be_long = |line: &str| line.trim_start().starts_with('|') || line.contains("://");
     let lines = text.lines().zip(1..);
@@ -130,6 +156,18 @@ fn long_lines(path: &str, text: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::source::tests::files;
+
+    #[test]
+    fn lines_of_unresolved_merges() {
+        // not at the beginning of a line of this file
+        let text = "<<<<<<< HEAD\na\n||||||| b\n=======\n>>>>>>> c\n<<<<<<<<\n >>>>>>>";
+        let broken = marked_lines("a.md", text);
+        let found: Vec<_> = broken
+            .iter()
+            .map(|one| one.split(':').nth(1).unwrap())
+            .collect();
+        assert_eq!(found, ["1", "3", "5"]);
+    }
 
     #[test]
     fn long_lines_of_documents() {

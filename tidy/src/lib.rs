@@ -30,6 +30,7 @@ pub fn tidy(root: &Path) -> Result<(), String> {
     broken.extend(words::verbs(&files));
     broken.extend(files::columns(&files, lists::LONG_LINES));
     broken.extend(files::text_columns(root)?);
+    broken.extend(files::merge_markers(root)?);
     broken.extend(names::names(&files, lists::SHARED_NAMES));
     broken.extend(exhaustive::exhaustive(
         &files,

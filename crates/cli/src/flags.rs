@@ -45,6 +45,7 @@ pub fn flag(setting: Setting) -> &'static str {
         Setting::Objects => "--objects",
         Setting::Offset => "--offset",
         Setting::OneFileSystem => "--one-file-system",
+        Setting::Shard => "--shard",
         Setting::Order => "--order",
         Setting::PackMetadata => "--pack-metadata",
         Setting::Padding => "--no-pad",

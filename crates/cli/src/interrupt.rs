@@ -1,7 +1,7 @@
 //! Ctrl-C and SIGTERM: the first asks the work to stop cleanly, the second ends the process.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -13,25 +13,36 @@ const SIGNALS: &[i32] = &[
     signal_hook::consts::SIGHUP,
 ];
 
+/// Whether a signal came, once somebody has begun to watch.
+static CAME: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
 /// Remembers whether a signal asked to stop.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
     /// Starts to watch for signals.
     pub fn watch() -> Self {
-        let flag = Arc::new(AtomicBool::new(false));
-        for &signal in SIGNALS {
-            // order matters: the second signal finds the flag set and ends the process
-            let _ =
-                signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag));
-            let _ = signal_hook::flag::register(signal, Arc::clone(&flag));
-        }
-        Self(flag)
+        Self(Arc::clone(CAME.get_or_init(watched)))
     }
 
     /// Returns whether a signal came.
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+}
+
+fn watched() -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for &signal in SIGNALS {
+        // order matters: the second signal finds the flag set and ends the process
+        let _ = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag));
+        let _ = signal_hook::flag::register(signal, Arc::clone(&flag));
+    }
+    flag
+}
+
+/// Returns whether a signal came after somebody began to watch: who waits for a server then stops.
+pub fn requested() -> bool {
+    CAME.get().is_some_and(|came| came.load(Ordering::Relaxed))
 }

@@ -229,6 +229,68 @@ fn a_cache_that_cannot_be_used_is_not_used() {
 }
 
 #[test]
+fn nothing_outside_of_the_cache_is_touched() {
+    let scene = Scene::new();
+    let precious = scene.dir.path().join("precious");
+    let kept = scene.dir.path().join("kept");
+    std::fs::create_dir(&kept).unwrap();
+    let by_url = scene.cache().join("v1/by-url");
+    let replace = |path: &Path, make: &dyn Fn(&Path)| {
+        let _ = std::fs::remove_file(path).or_else(|_| std::fs::remove_dir_all(path));
+        make(path);
+    };
+    let symlink = |to: &Path, at: &Path| std::os::unix::fs::symlink(to, at).unwrap();
+    for name in [
+        "data",
+        "leaves",
+        "about",
+        "lock",
+        "",
+        "by-url",
+        "note",
+        "hard link",
+    ] {
+        std::fs::write(&precious, b"precious").unwrap();
+        std::fs::write(kept.join("leaves"), b"kept").unwrap();
+        let _ = std::fs::remove_dir_all(scene.cache());
+        scene.read(&[]);
+        match name {
+            "" => replace(scene.file("").as_path(), &|path| {
+                let path = path.to_str().unwrap().trim_end_matches('/');
+                symlink(&kept, Path::new(path));
+            }),
+            "by-url" => replace(&by_url, &|path| symlink(&kept, path)),
+            "note" => {
+                for note in std::fs::read_dir(&by_url).unwrap() {
+                    replace(&note.unwrap().path(), &|path| symlink(&precious, path));
+                }
+            }
+            "hard link" => replace(&scene.file("data"), &|path| {
+                std::fs::hard_link(&precious, path).unwrap();
+            }),
+            name => replace(&scene.file(name), &|path| symlink(&precious, path)),
+        }
+        scene.read(&[]);
+        for verb in [
+            &["ls"][..],
+            &["verify"],
+            &["gc", "--limit", "1"],
+            &["clear"],
+        ] {
+            // refused or done
+            let _ = scene.cache_verb(verb);
+        }
+        assert_eq!(std::fs::read(&precious).unwrap(), b"precious", "{name}");
+        assert_eq!(
+            std::fs::read(kept.join("leaves")).unwrap(),
+            b"kept",
+            "{name}"
+        );
+        assert_eq!(std::fs::read_dir(&kept).unwrap().count(), 1, "{name}");
+    }
+}
+
+#[test]
 fn a_full_or_read_only_cache_is_read_past() {
     if !support::is_root() {
         return;

@@ -648,7 +648,9 @@ fn signatures_are_attached_to_images_and_compared() {
         // a signature of another image is none of this one
         std::fs::write(tree.join("small"), format!("other {format}\n")).unwrap();
         build(format, &tree, Path::new(&at("other")), flags);
-        run(["push", &at("other"), &url]);
+        let refused = try_run(["push", &at("other"), &url]);
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        run(["push", "--force", &at("other"), &url]);
         assert_eq!(listed(&ours).status.code(), Some(5));
         run(["push", &at("other"), &url, "--signature", &made]);
         assert_eq!(listed(&theirs).status.code(), Some(3));

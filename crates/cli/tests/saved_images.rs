@@ -95,6 +95,56 @@ fn built(work: &Path, sources: &[&str], more: &[&str]) -> Vec<u8> {
     fs::read(work.join("x.dwarfs")).unwrap()
 }
 
+/// Has each image's configuration name other digests of layers.
+const OTHER_DIGESTS: &str = r#"
+python3 - <<'end'
+import hashlib, json, os
+read = lambda name: open(name, 'rb').read()
+def add(data):
+    digest = hashlib.sha256(data).hexdigest()
+    open('one/blobs/sha256/' + digest, 'wb').write(data)
+    return {'digest': 'sha256:' + digest, 'size': len(data)}
+index = json.load(open('one/index.json'))
+manifest = json.loads(read('one/blobs/sha256/' + index['manifests'][0]['digest'][7:]))
+config = json.loads(read('one/blobs/sha256/' + manifest['config']['digest'][7:]))
+ids = config['rootfs']['diff_ids']
+ids[0], ids[1] = ids[1], ids[0]
+config = json.dumps(config).encode()
+manifest['config'].update(add(config))
+index['manifests'][0].update(add(json.dumps(manifest).encode()))
+json.dump(index, open('one/index.json', 'w'))
+named = hashlib.sha256(config).hexdigest() + '.json'
+open('old/' + named, 'wb').write(config)
+image = json.load(open('old/manifest.json'))
+image[0]['Config'] = named
+json.dump(image, open('old/manifest.json', 'w'))
+end
+tar -C old -cf old.tar .; tar -C one -cf new.tar .
+"#;
+
+#[test]
+fn layers_have_the_digests_of_the_configuration() {
+    let work = scratch();
+    let work = work.path();
+    shell(work, LAYOUT);
+    shell(work, OTHER_DIGESTS);
+    for source in [
+        "one",
+        "oci:one",
+        "old.tar",
+        "new.tar",
+        "oci-archive:new.tar",
+    ] {
+        let refused = try_build(work, &[source], &["--layers"]);
+        let words = words_of(&refused);
+        assert_eq!(refused.status.code(), Some(3), "{source}: {words}");
+        assert!(
+            words.contains("the configuration says"),
+            "{source}: {words}"
+        );
+    }
+}
+
 #[test]
 fn saved_images_are_their_layers() {
     let work = scratch();

@@ -90,6 +90,8 @@ pub enum Setting {
     Offset,
     /// Whether other file systems are left out.
     OneFileSystem,
+    /// Which part of the files is packed.
+    Shard,
     /// The order of files.
     Order,
     /// Which tables of the metadata are packed.
@@ -197,6 +199,7 @@ impl Setting {
         Self::Objects,
         Self::Offset,
         Self::OneFileSystem,
+        Self::Shard,
         Self::Order,
         Self::PackMetadata,
         Self::Padding,
@@ -273,6 +276,7 @@ impl Setting {
             Self::Objects => "objects",
             Self::Offset => "offset",
             Self::OneFileSystem => "one_file_system",
+            Self::Shard => "shard",
             Self::Order => "order",
             Self::PackMetadata => "pack_metadata",
             Self::Padding => "padding",

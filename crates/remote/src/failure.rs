@@ -8,6 +8,8 @@ use http::{HeaderMap, StatusCode, header};
 use sinterfs_model::{Error, Kind};
 
 use crate::address::without_queries;
+use crate::redirects::BadRedirect;
+use crate::runtime;
 
 /// What a failed request means for those who wait for its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub(crate) enum Cause {
     NoRanges,
     /// The bytes have another digest than their name.
     Damaged,
+    /// The work was asked to stop.
+    Stopped,
     /// Anything else.
     Final,
 }
@@ -55,13 +59,9 @@ impl Failure {
             if let Some(refused) = error.downcast_ref::<Refused>() {
                 return refused.failure();
             }
-            if error.is::<UnsoundRange>() {
-                return Self::new(Cause::Final, UnsoundRange.to_string());
-            }
-            if let Some(client) = error.downcast_ref::<reqwest::Error>()
-                && client.is_redirect()
+            if error.is::<UnsoundRange>() || error.is::<BadRedirect>() || error.is::<Unreachable>()
             {
-                return Self::of_client(client);
+                return Self::new(Cause::Final, error.to_string());
             }
             if let Some(tls) = distrust(error) {
                 return Self::new(
@@ -98,7 +98,7 @@ impl Failure {
             );
         }
         let what = without_queries(&what);
-        if error.is_redirect() || error.is_builder() {
+        if error.is_builder() {
             return Self::new(Cause::Final, what);
         }
         Self::temporary(what)
@@ -112,6 +112,7 @@ impl Failure {
             Cause::Missing => Error::not_found(what),
             Cause::NoRanges => Error::unsupported(what),
             Cause::Damaged => Error::corrupt(what),
+            Cause::Stopped => runtime::stopped(),
             Cause::Denied | Cause::Unchanged | Cause::Temporary(_) | Cause::Final => {
                 Error::new(Kind::Io, what)
             }
@@ -190,6 +191,43 @@ impl fmt::Display for UnsoundRange {
 }
 
 impl std::error::Error for UnsoundRange {}
+
+/// A host that is not there: nobody knows its name, or nothing listens at its port.
+#[derive(Debug)]
+pub(crate) struct Unreachable(String);
+
+impl Unreachable {
+    /// Returns what an error says about that; `None` for any other error.
+    pub(crate) fn of(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
+        use std::io::ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable};
+        let mut cause = Some(error);
+        while let Some(error) = cause {
+            let kind = error.downcast_ref().map(std::io::Error::kind);
+            let is_io = kind.is_some_and(|kind| {
+                [ConnectionRefused, HostUnreachable, NetworkUnreachable].contains(&kind)
+            });
+            // the client has no other sign of it
+            if is_io || error.to_string().starts_with("dns error") {
+                return Some(Self(innermost(error)));
+            }
+            cause = error.source();
+        }
+        None
+    }
+
+    /// Converts to a failure that is final.
+    pub(crate) fn failure(&self) -> Failure {
+        Failure::new(Cause::Final, self.to_string())
+    }
+}
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unreachable {}
 
 /// What the client says of a redirect from `https` to `http`.
 const NOT_ALLOWED: &str = "URL scheme is not allowed";

@@ -42,6 +42,8 @@ pub(crate) struct Fetcher {
     origin: Origin,
     host: String,
     deadline: Duration,
+    /// Returns whether those who wait should stop.
+    pub(crate) stop: fn() -> bool,
     version: OnceLock<ObjectVersion>,
     /// Bytes of the object that came.
     fetched: AtomicU64,
@@ -65,6 +67,7 @@ impl Fetcher {
             origin,
             host: address.host(),
             deadline: options.deadline,
+            stop: options.stop,
             version: OnceLock::new(),
             fetched: AtomicU64::new(0),
             all: Semaphore::new(AT_ONCE),
@@ -159,7 +162,7 @@ impl Fetcher {
             (None, None) => Condition::Any,
         };
         let part = match &self.origin {
-            Origin::Object(object) => object.get(wanted, condition, arrived, is_same).await?,
+            Origin::Object(object) => object.get(wanted, condition, arrived, version).await?,
             Origin::Blob(blob) => blob.get(wanted, Some(arrived)).await?,
         };
         if !is_same(part.total, part.etag.as_deref()) {

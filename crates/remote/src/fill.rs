@@ -174,7 +174,7 @@ pub(crate) fn cache_of(shared: &Shared) -> Result<&Store> {
 pub(crate) fn fill_now(shared: &Arc<Shared>, options: FillOptions) -> Result<Filled> {
     cache_of(shared)?;
     let work = fill(Arc::downgrade(shared), options);
-    let done = crate::runtime::wait(&crate::runtime::spawn(work)?)?;
+    let done = crate::runtime::wait(&crate::runtime::spawn(work)?, shared.fetcher.stop)?;
     done.map_err(|end| match end {
         FillEnd::Closed => Error::invalid("the image was closed"),
         FillEnd::Failed(failure) => failure.error(format_args!("cannot fetch all of the image")),

@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use crate::failure::Failure;
+use crate::failure::{Cause, Failure};
 use crate::leaves::Leaf;
+use crate::runtime::LOOK;
 
 /// A request for leaves; any number of threads wait for one.
 #[derive(Debug)]
@@ -29,11 +30,16 @@ impl Flight {
         self.ready.notify_all();
     }
 
-    /// Waits for a leaf of the request.
-    pub(crate) fn wait(&self, leaf: u64) -> Result<Leaf, Failure> {
-        let landed = self.landed.lock().unwrap_or_else(PoisonError::into_inner);
-        let landed = self.ready.wait_while(landed, |landed| landed.is_none());
-        let landed = landed.unwrap_or_else(PoisonError::into_inner);
+    /// Waits for a leaf of the request, until `stop` says that the work should stop.
+    pub(crate) fn wait(&self, leaf: u64, stop: fn() -> bool) -> Result<Leaf, Failure> {
+        let mut landed = self.landed.lock().unwrap_or_else(PoisonError::into_inner);
+        while landed.is_none() {
+            let waited = self.ready.wait_timeout(landed, LOOK);
+            landed = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if landed.is_none() && stop() {
+                return Err(Failure::new(Cause::Stopped, "stopped on request"));
+            }
+        }
         let lost = || Failure::temporary("a request ended without an answer");
         match &*landed {
             Some(Ok(leaves)) => {

@@ -22,6 +22,9 @@ use crate::remote::{CachePlace, Remote, open_cache};
 use crate::runtime;
 use crate::version::ObjectVersion;
 
+/// The most layers of an image that are read; other programs take 127 or 500.
+pub const MOST_LAYERS: usize = 1000;
+
 /// An ordinary image in a registry: its layers, lowest first, and its configuration.
 #[derive(Debug)]
 pub struct ContainerImage {
@@ -58,6 +61,9 @@ pub fn container_image(
     if manifest.image().is_some() {
         return Ok(None);
     }
+    if manifest.layers.len() > MOST_LAYERS {
+        return Err(Error::limit(format!("more than {MOST_LAYERS} layers")));
+    }
     let open = |blob: Descriptor| ImageBlob {
         digest: blob.digest.clone(),
         content: open_blob(&session, &version(blob), address, (None, None), options),
@@ -91,7 +97,7 @@ pub fn signatures(
         let (_, digest) = resolve(&asked, None, patience).await?;
         attached(&asked, &digest, longest, patience).await
     })?;
-    let found = runtime::wait(&found)?;
+    let found = runtime::wait(&found, options.stop)?;
     found.map_err(|failure| session.error("read the signatures of", &failure))
 }
 
@@ -152,7 +158,7 @@ fn manifest(
     // who names a wrong host does not wait for long
     let patience = options.deadline / 3;
     let work = async move { resolve(&asked, platform.as_deref(), patience).await };
-    let manifest = runtime::wait(&runtime::spawn(work)?)?;
+    let manifest = runtime::wait(&runtime::spawn(work)?, options.stop)?;
     let manifest = manifest.map(|(manifest, _)| manifest);
     manifest.map_err(|failure| session.error("read the manifest of", &failure))
 }

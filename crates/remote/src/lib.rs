@@ -26,6 +26,7 @@
 
 mod address;
 pub mod cache;
+mod content_range;
 mod failure;
 mod fetch;
 mod fill;
@@ -41,6 +42,7 @@ mod plan;
 mod queue;
 mod read_ahead;
 mod recorded_reads;
+mod redirects;
 mod registry;
 mod remote;
 mod retry;
@@ -51,9 +53,9 @@ mod version;
 
 pub use address::Address;
 pub use fill::Filled;
-pub use in_registry::{ContainerImage, ImageBlob, container_image, signatures};
+pub use in_registry::{ContainerImage, ImageBlob, MOST_LAYERS, container_image, signatures};
 pub use object_upload::Upload;
 pub use options::{FillOptions, RemoteOptions};
 pub use recorded_reads::{ReadRecorder, RecordedReads};
-pub use registry::{AttachedSignature, PushedImage, push, require_tag};
+pub use registry::{AttachedSignature, PushedImage, push, require_free, require_tag};
 pub use remote::Remote;

@@ -142,6 +142,7 @@ type Answer = std::result::Result<(), Failure>;
 struct Sending {
     upload: Box<dyn MultipartUpload>,
     host: String,
+    stop: fn() -> bool,
 }
 
 impl Sending {
@@ -161,11 +162,16 @@ impl Sending {
             Error::invalid(format!("cannot use {host}: {what}"))
         })?;
         let begun = runtime::spawn(async move { begin(&*store, &path, replace).await })?;
-        let upload = runtime::wait(&begun)?.map_err(|failure| match failure.cause {
-            Cause::Changed => exists(),
-            _ => failed(&failure, &host),
-        })?;
-        Ok(Self { upload, host })
+        let upload =
+            runtime::wait(&begun, options.stop)?.map_err(|failure| match failure.cause {
+                Cause::Changed => exists(),
+                _ => failed(&failure, &host),
+            })?;
+        Ok(Self {
+            upload,
+            host,
+            stop: options.stop,
+        })
     }
 
     /// Sends all bytes up to the end of the stream.
@@ -183,7 +189,7 @@ impl Sending {
             }
             completed
         })?;
-        let completed = runtime::wait(&ended)?;
+        let completed = runtime::wait(&ended, self.stop)?;
         completed
             .map(drop)
             .map_err(|failure| failed(&failure, &self.host))
@@ -199,6 +205,11 @@ impl Sending {
         let (sender, answers) = mpsc::channel();
         let sent = self.begin_parts(stream, is_complete, &sender, &answers);
         drop(sender);
+        let is_stopped = |failure: &Failure| failure.cause == Cause::Stopped;
+        if sent.as_ref().is_err_and(is_stopped) {
+            // a store removes the parts that still arrive, as those of a process that is killed
+            return sent;
+        }
         // the first failure is the reason for the others
         answers.into_iter().fold(sent, std::result::Result::and)
     }
@@ -210,7 +221,10 @@ impl Sending {
         sender: &mpsc::Sender<Answer>,
         answers: &mpsc::Receiver<Answer>,
     ) -> std::result::Result<(), Failure> {
-        let lost = |_| Failure::new(Cause::Final, "the upload of a part ended without an answer");
+        let lost = |error: Error| match error.kind() {
+            Kind::Cancelled => Failure::new(Cause::Stopped, error.to_string()),
+            _ => Failure::new(Cause::Final, "the upload of a part ended without an answer"),
+        };
         let handle = runtime::handle().map_err(|e| Failure::new(Cause::Final, e.to_string()))?;
         for number in 0.. {
             let len = part_len(number);
@@ -224,7 +238,7 @@ impl Sending {
             // an empty object has one part, too
             if number == 0 || !part.is_empty() {
                 if number >= IN_FLIGHT {
-                    answers.recv().map_err(lost)??;
+                    runtime::wait(answers, self.stop).map_err(lost)??;
                 }
                 let (sending, sender) = (self.upload.put_part(part.into()), sender.clone());
                 handle.spawn(async move {

@@ -2,8 +2,8 @@
 //!
 //! In: an address, and credentials from where each store's own tools look for them (`AWS_*`,
 //! instance roles; `GOOGLE_*`; `AZURE_*`). Out: one answer for one range.
-//! **Invariant:** a body is read up to the length of the range and no further; redirects never lead
-//! from `https` to `http`.
+//! **Invariant:** a body is read up to the length of the range and no further; a part is complete,
+//! in however many answers it comes, and all of them are of one version.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,16 +16,19 @@ use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
 use object_store::path::Path;
-use object_store::{ClientOptions, GetOptions, GetRange, HeaderValue, ObjectStore, RetryConfig};
+use object_store::{ClientOptions, GetOptions, GetRange, GetResult, ObjectStore, RetryConfig};
 use sinterfs_model::{Error, Result};
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use crate::address::{Address, Scheme, without_queries};
-use crate::failure::{Cause, Failure};
+use crate::content_range::ContentRange;
+use crate::failure::{Cause, Failure, UnsoundRange};
 use crate::plan::LEAF;
 use crate::retry::Deadline;
 use crate::runtime;
 use crate::service::Connector;
+use crate::version::{ObjectVersion, is_strong};
 
 /// The part of an object to get.
 #[derive(Debug, Clone)]
@@ -163,24 +166,64 @@ impl Object {
     }
 
     /// Gets a part once, or what is missing of it: bytes that have come stay in `arrived`, so that
-    /// another try goes on behind them.
-    ///
-    /// `is_same` decides, from length and entity tag, whether the bytes are of the right version.
+    /// another try goes on behind them. Of a part that the server sends in pieces, the rest is
+    /// asked for until all of it is here.
     pub(crate) async fn get(
         &self,
         wanted: &Wanted,
         condition: Condition<'_>,
         arrived: &Arrived,
-        is_same: impl Fn(u64, Option<&str>) -> bool,
+        version: Option<&ObjectVersion>,
     ) -> std::result::Result<Fetched, Failure> {
         let before = arrived.len();
+        let first = match wanted {
+            Wanted::Range(range) => {
+                GetRange::Bounded(range.start.saturating_add(before)..range.end)
+            }
+            Wanted::Last(count) => GetRange::Suffix(*count),
+        };
+        let mut answer = self.ask(first, condition).await?;
+        let etag = answer.etag.clone();
+        let total = match answer.range.total.or(version.map(|version| version.len)) {
+            Some(total) => total,
+            None => self.length(&etag).await?,
+        };
+        let is_same = |version: &ObjectVersion| version.len == total && version.etag == etag;
+        if !version.is_none_or(is_same) {
+            return Err(Failure::new(Cause::Changed, CHANGED));
+        }
+        let range = match wanted {
+            Wanted::Range(range) => range.start.saturating_add(before)..range.end.min(total),
+            Wanted::Last(count) => total.saturating_sub(*count)..total,
+        };
+        let mut rest = range.clone();
+        loop {
+            rest.start = self.take(answer, &rest, arrived).await?;
+            if rest.is_empty() {
+                break;
+            }
+            let condition = etag.as_deref().map_or(Condition::Any, Condition::Is);
+            answer = self.ask(GetRange::Bounded(rest.clone()), condition).await?;
+            if answer.etag != etag || answer.range.total.is_some_and(|other| other != total) {
+                return Err(Failure::new(Cause::Changed, CHANGED));
+            }
+        }
+        Ok(Fetched {
+            start: range.start.saturating_sub(before),
+            bytes: arrived.take(),
+            total,
+            etag,
+        })
+    }
+
+    /// Sends a request for a range, and waits for the head of the answer.
+    async fn ask(
+        &self,
+        range: GetRange,
+        condition: Condition<'_>,
+    ) -> std::result::Result<Answer, Failure> {
         let options = GetOptions {
-            range: Some(match wanted {
-                Wanted::Range(range) => {
-                    GetRange::Bounded(range.start.saturating_add(before)..range.end)
-                }
-                Wanted::Last(count) => GetRange::Suffix(*count),
-            }),
+            range: Some(range),
             if_match: match condition {
                 Condition::Is(etag) if is_strong(etag) => Some(etag.to_owned()),
                 _ => None,
@@ -191,26 +234,47 @@ impl Object {
             },
             ..GetOptions::default()
         };
-        let silent = |_| Failure::temporary("the server sends nothing");
         let answer = timeout(self.stall, self.store.get_opts(&self.path, options)).await;
         let answer = answer.map_err(silent)?.map_err(|e| Failure::of(&e))?;
-        let (range, total) = (answer.range.clone(), answer.meta.size);
-        let etag = answer.meta.e_tag.clone();
-        let most = match wanted {
-            Wanted::Range(range) => range.end.saturating_sub(range.start) - before,
-            Wanted::Last(count) => *count,
-        };
-        if !is_same(total, etag.as_deref()) {
+        let unsound = || Failure::new(Cause::Final, UnsoundRange.to_string());
+        Ok(Answer {
+            range: *answer.extensions.get().ok_or_else(unsound)?,
+            etag: answer.meta.e_tag.clone(),
+            result: answer,
+        })
+    }
+
+    /// Asks for the last byte, whose place says how long an object is.
+    async fn length(&self, etag: &Option<String>) -> std::result::Result<u64, Failure> {
+        let answer = self.ask(GetRange::Suffix(1), Condition::Any).await;
+        let answer = answer.map_err(|failure| match failure.cause {
+            Cause::Final | Cause::NoRanges => Failure::new(
+                Cause::Final,
+                "the server does not say how long the object is",
+            ),
+            _ => failure,
+        })?;
+        if answer.etag != *etag {
             return Err(Failure::new(Cause::Changed, CHANGED));
         }
-        let len = range.end.saturating_sub(range.start);
-        if len > most || range.end > total {
+        Ok(answer.range.last.saturating_add(1))
+    }
+
+    /// Takes the bytes of an answer, which has a range or its beginning; returns where they end.
+    async fn take(
+        &self,
+        answer: Answer,
+        range: &Range<u64>,
+        arrived: &Arrived,
+    ) -> std::result::Result<u64, Failure> {
+        let end = answer.range.last.saturating_add(1);
+        if answer.range.first != range.start || end > range.end {
             return Err(Failure::new(Cause::Final, "the server sent another range"));
         }
-        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        let len = usize::try_from(answer.range.len()).unwrap_or(usize::MAX);
         arrived.reserve(len);
         let mut left = len;
-        let mut body = answer.into_stream();
+        let mut body = answer.result.into_stream();
         loop {
             let next = timeout(self.stall, body.next()).await.map_err(silent);
             let chunk = match next {
@@ -234,22 +298,23 @@ impl Object {
             let what = format!("the answer ended after {got} of {len} bytes");
             return Err(Failure::temporary(what));
         }
-        Ok(Fetched {
-            start: range.start.saturating_sub(before),
-            bytes: arrived.take(),
-            total,
-            etag,
-        })
+        Ok(end)
     }
+}
+
+/// The head of an answer, and its body to come.
+struct Answer {
+    range: ContentRange,
+    etag: Option<String>,
+    result: GetResult,
+}
+
+fn silent(_: Elapsed) -> Failure {
+    Failure::temporary("the server sends nothing")
 }
 
 /// What is said of bytes of another version.
 pub(crate) const CHANGED: &str = "the object was replaced after it was opened";
-
-/// Returns whether equal entity tags mean equal bytes.
-pub(crate) fn is_strong(etag: &str) -> bool {
-    !etag.starts_with("W/")
-}
 
 /// How long requests may take.
 #[derive(Debug, Clone)]
@@ -267,18 +332,11 @@ pub(crate) fn store(
 ) -> object_store::Result<(Box<dyn ObjectStore>, Path)> {
     let (bucket, key) = address.bucket_and_key();
     let retry = timeouts.retry.clone();
-    let client = |allow_http: bool| {
-        let client = ClientOptions::new()
-            .with_user_agent(HeaderValue::from_static(concat!(
-                "sinterfs/",
-                env!("CARGO_PKG_VERSION")
-            )))
-            .with_allow_http(allow_http)
-            .with_connect_timeout(timeouts.connect);
-        match timeouts.request {
-            Some(timeout) => client.with_timeout(timeout),
-            None => client.with_timeout_disabled(),
-        }
+    // what else its requests need is known to the connector
+    let client = |allow_http: bool| ClientOptions::new().with_allow_http(allow_http);
+    let connector = || Connector {
+        connect: timeouts.connect,
+        request: timeouts.request,
     };
     let in_bucket = || Path::from_url_path(key);
     Ok(match address.scheme {
@@ -287,7 +345,7 @@ pub(crate) fn store(
                 .with_url(&address.url)
                 .with_client_options(client(address.scheme == Scheme::Http))
                 .with_retry(retry)
-                .with_http_connector(Connector)
+                .with_http_connector(connector())
                 .build()?;
             (Box::new(store), Path::default())
         }
@@ -297,7 +355,7 @@ pub(crate) fn store(
                 .with_bucket_name(bucket)
                 .with_client_options(client(is_plain(&plain)))
                 .with_retry(retry)
-                .with_http_connector(Connector)
+                .with_http_connector(connector())
                 .build()?;
             (Box::new(store), in_bucket()?)
         }
@@ -306,7 +364,7 @@ pub(crate) fn store(
                 .with_bucket_name(bucket)
                 .with_client_options(client(is_plain(&["GOOGLE_BASE_URL"])))
                 .with_retry(retry)
-                .with_http_connector(Connector)
+                .with_http_connector(connector())
                 .build()?;
             (Box::new(store), in_bucket()?)
         }
@@ -325,7 +383,7 @@ pub(crate) fn store(
                     "AZURE_ENDPOINT",
                 ])))
                 .with_retry(retry)
-                .with_http_connector(Connector)
+                .with_http_connector(connector())
                 .build()?;
             (Box::new(store), in_bucket()?)
         }

@@ -92,13 +92,14 @@ fn ask(fetcher: &Arc<Fetcher>) -> Result<Opening> {
     let first = Wanted::Range(0..LEAF);
     let head = get(first.clone())?;
     let tail = fetcher.serves_last().then(|| get(Wanted::Last(TAIL)));
-    let head = runtime::wait(&head)?.map_err(|failure| fetcher.error(&failure, &first))?;
+    let head =
+        runtime::wait(&head, fetcher.stop)?.map_err(|failure| fetcher.error(&failure, &first))?;
     let version = ObjectVersion {
         len: head.total,
         etag: head.etag.clone(),
     };
     let tail = match tail {
-        Some(tail) => runtime::wait(&tail?)?.ok(),
+        Some(tail) => runtime::wait(&tail?, fetcher.stop)?.ok(),
         None => None,
     };
     let is_same = |part: &Fetched| part.total == version.len && part.etag == version.etag;
@@ -118,7 +119,7 @@ fn ask_again(fetcher: &Arc<Fetcher>, version: ObjectVersion) -> Result<Opening> 
     let etag = version.etag.clone();
     let answer =
         runtime::spawn(async move { asking.get(&wanted, Urgency::Now, etag.as_deref()).await })?;
-    match runtime::wait(&answer)? {
+    match runtime::wait(&answer, fetcher.stop)? {
         Err(Failure {
             cause: Cause::Unchanged,
             ..

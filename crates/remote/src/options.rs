@@ -43,6 +43,8 @@ pub struct RemoteOptions {
     pub recorded: Option<Arc<RecordedReads>>,
     /// Whether the rest of the image is fetched into the cache while it is open.
     pub fill: Option<FillOptions>,
+    /// Returns whether the work should stop: whoever waits for a server then gets `Cancelled`.
+    pub stop: fn() -> bool,
     /// Gets once the reason why recorded reads or an older image cannot be used, and why a fill
     /// ends early.
     pub warn: fn(&Error),
@@ -64,6 +66,7 @@ impl Default for RemoteOptions {
             recorder: None,
             recorded: None,
             fill: None,
+            stop: || false,
             warn: |_| {},
             cache: None,
         }

@@ -256,6 +256,9 @@ impl ReadAt for Remote {
                 "truncated: expected {len} bytes at {offset:#x}, but the end is at {total:#x}"
             )));
         };
+        if (self.shared.fetcher.stop)() {
+            return Err(crate::runtime::stopped());
+        }
         let leaves = plan::leaves(&(offset..end));
         let is_of_start = self.start.have(&leaves);
         if !is_of_start {

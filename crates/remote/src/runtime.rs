@@ -4,10 +4,11 @@
 //! that reading threads and those of the runtime cannot wait for each other.
 
 use std::future::Future;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use sinterfs_model::{Error, Result};
+use sinterfs_model::{Error, Kind, Result};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 /// Threads that move bytes between sockets and memory.
@@ -57,13 +58,24 @@ pub(crate) fn spawn<T: Send + 'static>(
     Ok(receiver)
 }
 
-/// Waits for the result of work.
-pub(crate) fn wait<T>(receiver: &mpsc::Receiver<T>) -> Result<T> {
-    let lost = |_| {
-        Error::new(
-            sinterfs_model::Kind::Io,
-            "a request ended without an answer",
-        )
-    };
-    receiver.recv().map_err(lost)
+/// How often those who wait look whether they should stop.
+pub(crate) const LOOK: Duration = Duration::from_millis(100);
+
+/// Waits for the result of work; fails with `Cancelled` if `stop` says so.
+pub(crate) fn wait<T>(receiver: &mpsc::Receiver<T>, stop: fn() -> bool) -> Result<T> {
+    loop {
+        match receiver.recv_timeout(LOOK) {
+            Ok(done) => return Ok(done),
+            Err(RecvTimeoutError::Timeout) if stop() => return Err(stopped()),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Error::new(Kind::Io, "a request ended without an answer"));
+            }
+        }
+    }
+}
+
+/// Returns the error of work that was asked to stop.
+pub(crate) fn stopped() -> Error {
+    Error::new(Kind::Cancelled, "stopped on request")
 }

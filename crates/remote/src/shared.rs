@@ -96,10 +96,12 @@ impl Shared {
         for (number, origin) in wanted.zip(found) {
             let leaf = match origin {
                 Origin::Here(leaf) => leaf,
-                Origin::Flight(flight) => flight.wait(number).map_err(|failure| {
-                    let range = plan::bytes(&flight.leaves, self.len);
-                    self.fetcher.error(&failure, &Wanted::Range(range))
-                })?,
+                Origin::Flight(flight) => {
+                    flight.wait(number, self.fetcher.stop).map_err(|failure| {
+                        let range = plan::bytes(&flight.leaves, self.len);
+                        self.fetcher.error(&failure, &Wanted::Range(range))
+                    })?
+                }
             };
             let skip = offset.saturating_sub(number.saturating_mul(LEAF));
             let bytes = usize::try_from(skip).ok().and_then(|skip| leaf.get(skip..));
@@ -137,7 +139,7 @@ impl Shared {
         }
         let bytes = asked.into_iter().map(|one| match one {
             Peeked::Here(bytes) => Ok(bytes),
-            Peeked::Asked(wanted, answer) => match runtime::wait(&answer)? {
+            Peeked::Asked(wanted, answer) => match runtime::wait(&answer, self.fetcher.stop)? {
                 Ok(part) => Ok(part.bytes),
                 Err(failure) => Err(self.fetcher.error(&failure, &wanted)),
             },
@@ -185,7 +187,7 @@ impl Shared {
         drop(flights);
         for flight in on_their_way {
             // its failure is that of whoever reads from it
-            let _ = flight.wait(flight.leaves.start);
+            let _ = flight.wait(flight.leaves.start, self.fetcher.stop);
         }
         for leaf in plan::leaves(range) {
             self.leaves.forget(leaf);

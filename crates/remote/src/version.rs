@@ -2,8 +2,6 @@
 //!
 //! **Invariant:** equal versions whose tag is strong have equal bytes.
 
-use crate::objects::is_strong;
-
 /// The version of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ObjectVersion {
@@ -16,4 +14,9 @@ impl ObjectVersion {
     pub(crate) fn is_strong(&self) -> bool {
         self.etag.as_deref().is_some_and(is_strong)
     }
+}
+
+/// Returns whether equal entity tags mean equal bytes.
+pub(crate) fn is_strong(etag: &str) -> bool {
+    !etag.starts_with("W/")
 }

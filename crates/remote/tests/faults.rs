@@ -94,6 +94,75 @@ fn an_answer_that_is_unusual_but_right_is_taken() {
 }
 
 #[test]
+fn a_range_that_comes_in_pieces_is_joined() {
+    for fault in [
+        Fault::Pieces(10_000, true),
+        Fault::Pieces(usize::MAX, false),
+        Fault::Pieces(100_001, false),
+    ] {
+        // when it is opened, too, with and without a version that is known
+        let scene = Scene::new((1 << 20) + 77);
+        let planned = fault.clone();
+        scene.server.plan(move |_| planned.clone());
+        for options in [options(), scene.cached(), scene.cached()] {
+            let remote = scene.open(&options).unwrap();
+            assert_eq!(remote.len(), (1 << 20) + 77, "{fault:?}");
+            scene.assert_right(&remote, 0, (1 << 20) + 77);
+            scene.assert_right(&remote, 1 << 20, 77);
+        }
+    }
+    // of one version and one place alone
+    for (next, kind) in [
+        (Fault::OtherEtag, Kind::Stale),
+        (Fault::WrongRange, Kind::Io),
+        (Fault::ContentRange("bytes 0-99999/*"), Kind::Io),
+        (Fault::NoRanges, Kind::Unsupported),
+        (Fault::Status(416, None), Kind::Io),
+    ] {
+        let scene = Scene::new(2 << 20);
+        let remote = scene.open(&options()).unwrap();
+        scene.server.ignore_conditions();
+        scene.first(&[Fault::Pieces(70_000, true), next.clone()]);
+        let error = remote.read(1 << 20, 200_000).unwrap_err();
+        assert_eq!(error.kind(), kind, "{next:?}: {error}");
+        scene.assert_right(&remote, 1 << 20, 200_000);
+    }
+}
+
+#[test]
+fn a_length_that_nobody_knows_is_an_error() {
+    let scene = Scene::new(2 << 20);
+    scene.server.plan(|request| {
+        let is_last = request
+            .headers
+            .iter()
+            .any(|(_, value)| value.starts_with("bytes=-"));
+        if is_last {
+            Fault::Status(416, None)
+        } else {
+            Fault::Pieces(usize::MAX, false)
+        }
+    });
+    let error = scene.open(&options()).unwrap_err();
+    assert!(error.to_string().contains("how long"), "{error}");
+}
+
+#[test]
+fn a_host_that_is_not_there_fails_at_once() {
+    for url in [
+        "http://127.0.0.1:9/x",
+        "http://nobody.invalid/x",
+        "oci://127.0.0.1:9/x:1",
+    ] {
+        let begin = Instant::now();
+        let address = Address::parse(Path::new(url)).unwrap();
+        let error = Remote::open(&address, &RemoteOptions::default()).unwrap_err();
+        assert!(begin.elapsed() < 5000 * MILLI, "{url}: {error}");
+        assert_eq!(error.kind(), Kind::Io, "{url}: {error}");
+    }
+}
+
+#[test]
 fn what_may_pass_is_asked_for_again() {
     for fault in [
         Fault::Silent(600 * MILLI),

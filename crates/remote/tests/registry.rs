@@ -137,6 +137,8 @@ fn what_fails_gives_right_bytes_or_an_error() {
         ),
         (Fault::Status(403, None), Some((Kind::Io, "403"))),
         (Fault::Chunked(0), None),
+        (Fault::Pieces(10_000, true), None),
+        (Fault::Pieces(10_000, false), None),
         (Fault::Truncate(0), None),
         (Fault::Silent(Duration::from_secs(1)), None),
         (Fault::Stall(Duration::from_secs(1)), None),
@@ -180,6 +182,15 @@ fn what_fails_gives_right_bytes_or_an_error() {
             }
         }
     }
+}
+
+#[test]
+fn a_blob_that_comes_in_pieces_is_joined_and_compared() {
+    let scene = Scene::new();
+    scene.server.plan(|_| Fault::Pieces(60_000, false));
+    let remote = scene.open().unwrap();
+    let len = remote.len();
+    assert!(remote.read(0, len).unwrap()[..] == scene.content[..]);
 }
 
 #[test]
@@ -328,6 +339,7 @@ fn an_upload_that_breaks_off_goes_on_where_it_was() {
         _ => Fault::None,
     });
     let image = PushedImage {
+        replace: true,
         config: None,
         content: Arc::new(MemorySource(noise(7, 9 << 20))),
         format: "squashfs",
@@ -376,6 +388,39 @@ fn an_upload_that_breaks_off_goes_on_where_it_was() {
 }
 
 /// A registry that lists referrers, and one that has them as a tag.
+#[test]
+fn a_tag_that_names_another_image_is_not_replaced_unless_asked() {
+    let scene = Scene::new();
+    scene.server.plan(|request| match &*request.method {
+        "HEAD" => Fault::Status(200, None),
+        "PUT" => Fault::Answer(201, "Location: /there\r\n".to_owned()),
+        _ => Fault::None,
+    });
+    let image = |replace| PushedImage {
+        replace,
+        content: Arc::new(MemorySource(vec![1; 1000])),
+        format: "dwarfs",
+        root: None,
+        architecture: None,
+        config: None,
+        signature: None,
+    };
+    let pushed = |replace, tag: &str| {
+        scene.server.take();
+        let pushed = sinterfs_remote::push(&image(replace), &scene.address(tag), &options());
+        let sent = scene.server.take();
+        (pushed, sent.iter().any(|one| one.method == "PUT"))
+    };
+    let (refused, has_sent) = pushed(false, ":1");
+    let error = refused.unwrap_err();
+    assert_eq!(error.kind(), Kind::Invalid, "{error}");
+    assert!(!has_sent);
+    for (replace, tag) in [(true, ":1"), (false, ":2")] {
+        let (done, has_sent) = pushed(replace, tag);
+        assert!(done.is_ok() && has_sent, "{done:?}");
+    }
+}
+
 #[test]
 fn signatures_are_found_by_the_list_and_by_the_tag() {
     let scene = Scene::new();

@@ -31,6 +31,8 @@ pub struct PushWith<'a> {
     pub architecture: Option<&'a str>,
     /// The text of a signature of its root digest, which is attached to it.
     pub signature: Option<&'a str>,
+    /// Whether the tag may name another image until now.
+    pub replace: bool,
 }
 
 /// Pushes an image to a registry; returns its name with the digest of the manifest.
@@ -39,8 +41,8 @@ pub struct PushWith<'a> {
 /// signature of an image that has no digests of its own, those of the whole file are attached, too.
 ///
 /// # Errors
-/// Those of [`crate::open()`]; `Invalid` for a reference without a tag, `Io` if the registry
-/// refuses or cannot be reached.
+/// Those of [`crate::open()`]; `Invalid` for a reference without a tag, or with one that names
+/// another image and is not to be replaced, `Io` if the registry refuses or cannot be reached.
 pub fn push(image: &Path, to: &Path, with: PushWith<'_>, options: &OpenOptions) -> Result<String> {
     // compared with the proof that is required
     open_with(image, options)?;
@@ -69,6 +71,7 @@ pub(crate) fn push_content(
     };
     let signature = with.signature.map(attached).transpose()?;
     let pushed = PushedImage {
+        replace: with.replace,
         signature,
         content,
         format: opened.format(),

@@ -44,6 +44,8 @@ pub enum Fault {
     Chunked(usize),
     /// To announce and send this many bytes more than the range has.
     Longer(usize),
+    /// To send at most so many bytes of the range, with or without the length of the file (`*`).
+    Pieces(usize, bool),
     /// To send this `Content-Range`; none if it is empty.
     ContentRange(&'static str),
 }
@@ -311,6 +313,10 @@ fn answer(
     if start >= end {
         return plain(416, "");
     }
+    let end = match fault {
+        Fault::Pieces(most, _) if range.is_some() => end.min(start.saturating_add(*most as u64)),
+        _ => end,
+    };
     let body = &content[usize::try_from(start).unwrap()..usize::try_from(end).unwrap()];
     let mut head = String::from(if range.is_some() {
         "HTTP/1.1 206 Partial Content\r\n"
@@ -325,6 +331,7 @@ fn answer(
     head += &match (fault, range) {
         (_, None) | (Fault::ContentRange(""), _) => String::new(),
         (Fault::ContentRange(said), _) => format!("Content-Range: {said}\r\n"),
+        (Fault::Pieces(_, false), _) => format!("Content-Range: bytes {start}-{}/*\r\n", end - 1),
         _ => {
             let moved = u64::from(*fault == Fault::WrongRange);
             let (first, last) = (start + moved, end - 1 + moved);

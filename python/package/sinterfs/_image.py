@@ -74,9 +74,29 @@ class Entry:
         """Return the metadata."""
         return self._image.stat(self.path, follow_symlinks=follow_symlinks)
 
-    def open(self, mode: Literal["rb"] = "rb", buffering: int = -1) -> ImageFile | ImageRawIO:
+    @overload
+    def open(self, mode: Literal["rb"] = "rb", buffering: Literal[-1] = -1) -> ImageFile: ...
+    @overload
+    def open(self, mode: Literal["rb"], buffering: Literal[0]) -> ImageRawIO: ...
+    @overload
+    def open(
+        self,
+        mode: Literal["r", "rt"],
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+    ) -> io.TextIOWrapper: ...
+    def open(
+        self,
+        mode: str = "rb",
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+    ) -> IO[Any] | ImageRawIO:
         """Open the file for reading; see ``Image.open_file``."""
-        return self._image._open_binary(self.path, mode, buffering)
+        return self._image._open(self.path, mode, buffering, encoding, errors, newline)
 
     def read_bytes(self) -> bytes:
         """Return the content."""
@@ -382,18 +402,34 @@ class Image:
     ) -> IO[Any] | ImageRawIO:
         """Open a file for reading, as the function ``open`` does: buffered, or as text.
 
-        Binary files have ``read_at(offset, size)`` besides, which many threads may call at once.
+        The mode is ``"rb"`` unless it is given; ``encoding``, ``errors`` and ``newline`` are for
+        text (``"r"``) only, and an error otherwise. Binary files have ``read_at(offset, size)``
+        besides, which many threads may call at once.
         """
-        if mode in ("r", "rt"):
+        return self._open(path, mode, buffering, encoding, errors, newline)
+
+    def _open(
+        self,
+        path: StrPath,
+        mode: str,
+        buffering: int,
+        encoding: str | None,
+        errors: str | None,
+        newline: str | None,
+    ) -> IO[Any] | ImageRawIO:
+        if mode in ("r", "rt", "tr"):
             if buffering == 0:
                 raise ValueError("text is always buffered")
-            binary = self._open_binary(path, "rb", buffering or -1)
+            binary = self._open_binary(path, buffering)
             return io.TextIOWrapper(binary, encoding or "utf-8", errors, newline)
-        return self._open_binary(path, mode, buffering)
-
-    def _open_binary(self, path: StrPath, mode: str, buffering: int) -> ImageFile | ImageRawIO:
         if mode not in ("rb", "br"):
-            raise ValueError(f"images are read-only: mode is {mode!r}, not 'rb' or 'r'")
+            raise ValueError(f"images are read-only: the mode is {mode!r}, not 'r', 'rt' or 'rb'")
+        for name, value in ("encoding", encoding), ("errors", errors), ("newline", newline):
+            if value is not None:
+                raise ValueError(f"{name} is for text: the mode is {mode!r}, not 'r'")
+        return self._open_binary(path, buffering)
+
+    def _open_binary(self, path: StrPath, buffering: int) -> ImageFile | ImageRawIO:
         name = os.fspath(path)
         raw = ImageRawIO(self._raw.file(name), name)
         if buffering == 0:

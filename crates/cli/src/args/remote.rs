@@ -90,6 +90,7 @@ impl ServerArgs {
             plain_http: self.plain_http,
             // a daemon changes its working directory
             registry_hosts: self.hosts.as_ref().map(|dir| absolute(dir)),
+            stop: crate::interrupt::requested,
             ..RemoteOptions::default()
         }
     }

@@ -3,6 +3,8 @@
 //! **Invariant:** a file is replaced atomically, so a reader never sees half of it. A failure to
 //! write one affects neither the mount nor its end.
 
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -153,8 +155,11 @@ fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(format!(".{}~", std::process::id()));
     let temporary = PathBuf::from(temporary);
-    let written =
-        std::fs::write(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, path));
+    // what a killed run has left there, or a symlink
+    let _ = std::fs::remove_file(&temporary);
+    let written = File::create_new(&temporary)
+        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|()| std::fs::rename(&temporary, path));
     written.map_err(|error| {
         // an incomplete temporary file is of no use
         let _ = std::fs::remove_file(&temporary);

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sinterfs::build::{Input, Layering, ManifestOptions, Whiteouts};
+use sinterfs::build::{Input, Layering, ManifestOptions, Shard, Whiteouts};
 use sinterfs::{Error, Result};
 
 use super::make_image::MakeImageArgs;
@@ -170,6 +170,12 @@ pub struct Args {
     #[arg(long, help_heading = SOURCE, value_name = "DIR", conflicts_with = "from_dump")]
     archive_root: Option<OsString>,
 
+    /// Pack a part of the files, and all directories: every entry that is no directory is in
+    /// exactly one of COUNT parts, always the same, and all names of a file are in one. NUMBER
+    /// counts from 0 or from 1. A mount of all parts is the tree.
+    #[arg(long, help_heading = SOURCE, value_name = "NUMBER/COUNT", value_parser = shard)]
+    shard: Option<Shard>,
+
     /// Exclude files on other file systems (of directories).
     #[arg(short = 'x', long, help_heading = SOURCE)]
     one_file_system: bool,
@@ -202,6 +208,15 @@ impl From<WhiteoutsArg> for Whiteouts {
     }
 }
 
+/// Reads the number of a part and the count of all.
+fn shard(text: &str) -> std::result::Result<Shard, &'static str> {
+    let parts = text.split_once('/');
+    let parsed =
+        parts.and_then(|(number, count)| Some((number.parse().ok()?, count.parse().ok()?)));
+    let (number, count) = parsed.ok_or("NUMBER/COUNT, as in 1/8")?;
+    Shard::new(number, count).ok_or("a number beyond the count")
+}
+
 /// Builds the image.
 pub fn run(args: Args) -> Result<ExitCode> {
     let open = args.remote.open_options();
@@ -226,6 +241,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     args.make.run(input, |request| {
         request.open = open;
         request.one_file_system = args.one_file_system;
+        request.shard = args.shard;
         request.archive_root = args.archive_root;
         request.manifest = ManifestOptions {
             root: args.manifest_root,

@@ -24,7 +24,8 @@ Examples:
   sinter push image.dwarfs oci://registry.example/me/image:1 --sign vendor.key
       Attach a signature, which --signed-by finds there.
 
-Prints the reference with the digest of the manifest. Credentials are those of `docker login` (\
+Prints the reference with the digest of the manifest. A tag that names another image is an error \
+without --force. Credentials are those of `docker login` (\
 ~/.docker/config.json and its helpers). A registry on this machine is reached without TLS.")]
 pub struct Args {
     /// The image: a file, or a URL.
@@ -34,6 +35,10 @@ pub struct Args {
     /// Where to: oci://HOST/REPOSITORY:TAG.
     #[arg(value_name = "URL")]
     to: PathBuf,
+
+    /// Let the tag name this image, whatever it names now.
+    #[arg(long)]
+    force: bool,
 
     /// The architecture of the programs in an EROFS image, as registries name it (amd64, arm64;
     /// default: that of this machine).
@@ -75,6 +80,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let with = PushWith {
         architecture: args.architecture.as_deref(),
         signature: signature.as_deref(),
+        replace: args.force,
     };
     let pushed = sinterfs::transfer::push(&args.image, &args.to, with, &options)?;
     text::print(&format!("{pushed}\n"))?;

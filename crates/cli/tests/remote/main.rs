@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod ahead;
+mod containers;
 mod pull;
 mod shards;
 #[path = "../support/mod.rs"]

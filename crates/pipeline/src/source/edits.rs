@@ -28,7 +28,7 @@ use pseudo::{ExistingNode, OutsideFile, PseudoNodes};
 
 pub use actions::{Action, IdsByName};
 pub use definition::{AddedXattr, Definition, DirectoryAttributes};
-pub use edit_options::Edits;
+pub use edit_options::{Edits, Shard};
 pub use file_contexts::FileContexts;
 pub use xattrs::XattrFilter;
 
@@ -100,6 +100,9 @@ impl<'a> EditedSource<'a> {
         let edits = self.edits;
         let leaves_out = |path: &[u8], is_dir: bool, node| {
             edits.exclude.matches(path, is_dir)
+                || edits
+                    .shard
+                    .is_some_and(|shard| !is_dir && !shard.has(tree, node))
                 || actions::excludes(edits.actions(), tree, node, path)
         };
         let mut copy = TreeCopy::new(tree, edits, &leaves_out)?;

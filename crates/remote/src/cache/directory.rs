@@ -1,6 +1,11 @@
 //! The directory of the cache: who may write there, and which version a URL had last.
+//!
+//! **Invariant:** each directory of the cache is one and no symlink, belongs to this user, and no
+//! other may write there; each file is a regular one of one name, and no symlink is followed to it.
+//! So nothing outside of the cache is read or written, whatever a restored backup left there.
 
 use std::fs::{File, TryLockError};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -15,6 +20,9 @@ use crate::version::ObjectVersion;
 
 /// The version of the layout.
 const LAYOUT: &str = "v1";
+
+/// The directory of the versions that URLs had last.
+const BY_URL: &str = "by-url";
 
 /// How long another process may hold a lock before this one goes on without it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
@@ -45,22 +53,39 @@ impl CacheDirectory {
     /// # Errors
     /// `Io` if that fails; `Invalid` if other users may write there, or own it.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let io = |error| Error::io("cannot use the cache", error).path(path);
         let root = path.join(LAYOUT);
-        for dir in [path, &root, &root.join("by-url")] {
+        for dir in [path, &root, &root.join(BY_URL)] {
             let made = files::make_private_dir(dir);
             if let Err(error) = made
                 && !dir.is_dir()
             {
-                return Err(io(error));
+                return Err(Error::io("cannot use the cache", error).path(path));
             }
-            let found = std::fs::symlink_metadata(dir).map_err(io)?;
-            if !files::is_own_dir(&found) {
-                let what = "the cache belongs to another user, or others may write there";
-                return Err(Error::invalid(what).path(dir));
-            }
+            require_own(dir)?;
         }
         Ok(Self { root })
+    }
+
+    /// Opens the directory of a cache that is there; `None` if it is not.
+    ///
+    /// # Errors
+    /// `Io` if it cannot be looked at; `Invalid` if other users may write there, or own it.
+    pub(crate) fn existing(path: &Path) -> Result<Option<Self>> {
+        let root = path.join(LAYOUT);
+        let cache = Self { root };
+        for dir in [path, &cache.root, &cache.notes()] {
+            let found = std::fs::symlink_metadata(dir);
+            if found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+                return Ok(None);
+            }
+            require_own(dir)?;
+        }
+        Ok(Some(cache))
+    }
+
+    /// Returns the directory of the versions that URLs had last.
+    pub(crate) fn notes(&self) -> PathBuf {
+        self.root.join(BY_URL)
     }
 
     /// Returns the directory of an object.
@@ -71,7 +96,7 @@ impl CacheDirectory {
     }
 
     fn by_url(&self, url: &str) -> PathBuf {
-        self.root.join("by-url").join(hex(&sha256(url.as_bytes())))
+        self.notes().join(hex(&sha256(url.as_bytes())))
     }
 
     /// Returns the version that a URL had last. If there is none, the first process that asks gets
@@ -82,12 +107,7 @@ impl CacheDirectory {
         if let Some(version) = read_version(&path) {
             return Known::Version(version);
         }
-        let mut options = File::options();
-        let lock = options
-            .create(true)
-            .append(true)
-            .open(path.with_extension("lock"));
-        let Ok(lock) = lock else {
+        let Ok(lock) = open_file(&path.with_extension("lock"), true) else {
             return Known::Nothing(None);
         };
         if may_wait && !locked(&lock) {
@@ -104,6 +124,38 @@ impl CacheDirectory {
         let about = describe(url, version);
         write_whole(&self.by_url(url), &about)
     }
+}
+
+/// Fails unless a directory is this user's own.
+pub(crate) fn require_own(dir: &Path) -> Result<()> {
+    let found = std::fs::symlink_metadata(dir);
+    let found = found.map_err(|error| Error::io("cannot use the cache", error).path(dir))?;
+    if files::is_own_dir(&found) {
+        return Ok(());
+    }
+    let what = if found.is_symlink() {
+        "a symlink in the place of a directory of the cache is not followed"
+    } else {
+        "the cache belongs to another user, or others may write there"
+    };
+    Err(Error::invalid(what).path(dir))
+}
+
+/// Opens a file of the cache; to write it, too, makes it if it is missing.
+pub(crate) fn open_file(path: &Path, writes: bool) -> std::io::Result<File> {
+    let mut options = File::options();
+    files::without_following(options.read(true));
+    if writes {
+        options.write(true).create(true).truncate(false);
+    }
+    let file = options.open(path)?;
+    // what has another name is somebody else's, too
+    let is_own = file.metadata()?.is_file() && files::name_count(&file)? <= 1;
+    if is_own {
+        return Ok(file);
+    }
+    let what = "it is no regular file of one name";
+    Err(std::io::Error::new(std::io::ErrorKind::InvalidData, what))
 }
 
 /// Locks a file, waiting for a while; returns whether that succeeded.
@@ -127,10 +179,10 @@ pub(crate) fn describe(url: &str, version: &ObjectVersion) -> String {
 
 /// Reads the URL and the version in a description; `None` if it is damaged or missing.
 pub(crate) fn read_description(path: &Path) -> Option<(String, ObjectVersion)> {
-    if std::fs::metadata(path).ok()?.len() > LONGEST {
-        return None;
-    }
-    let value: Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    let file = open_file(path, false).ok()?;
+    let mut text = Vec::new();
+    file.take(LONGEST).read_to_end(&mut text).ok()?;
+    let value: Value = serde_json::from_slice(&text).ok()?;
     let version = ObjectVersion {
         len: value.get("length")?.as_u64()?,
         etag: Some(value.get("etag")?.as_str()?.to_owned()),
@@ -152,7 +204,10 @@ pub(crate) fn write_whole(path: &Path, content: &str) -> Result<()> {
     let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
     let process = std::process::id();
     let temporary = path.with_extension(format!("new-{process}-{number}-{moment:x}"));
-    let written = std::fs::write(&temporary, content);
+    let written = files::make(&temporary, 0o600).and_then(|mut file| {
+        // an existing file stays as it is
+        file.write_all(content.as_bytes())
+    });
     let renamed = written.and_then(|()| std::fs::rename(&temporary, path));
     renamed.map_err(|error| {
         // what could not be written need not be there

@@ -14,7 +14,9 @@ use sinterfs_model::{Error, Result};
 use sinterfs_platform::{FileAt, files, range_locks};
 
 use super::CacheOptions;
-use super::directory::{CacheDirectory, describe, read_description, write_whole};
+use super::directory::{
+    CacheDirectory, describe, open_file, read_description, require_own, write_whole,
+};
 use super::sum::sum_of;
 use super::tidy;
 use crate::leaves::Leaf;
@@ -54,7 +56,7 @@ impl Store {
     ) -> Result<Self> {
         let dir = cache.object(url, version);
         let io = |error| Error::io("cannot use the cache", error).path(&dir);
-        let (open, writes) = hold(&dir).map_err(io)?;
+        let (open, writes) = hold(&dir)?;
         let about = dir.join("about");
         if writes && read_description(&about).is_none_or(|(_, found)| found != *version) {
             write_whole(&about, &describe(url, version))?;
@@ -164,8 +166,7 @@ impl Store {
 
     /// Notes that the object is in use.
     fn touch(&self) {
-        let about = File::options().append(true).open(self.dir.join("about"));
-        if let Ok(about) = about {
+        if let Ok(about) = open_file(&self.dir.join("about"), self.writes()) {
             // only the order of removal depends on it
             let _ = about.set_modified(SystemTime::now());
         }
@@ -211,24 +212,17 @@ impl Drop for LeafLock<'_> {
 
 /// Makes an object's directory and locks it against removal; also returns whether it can be
 /// written.
-fn hold(dir: &Path) -> std::io::Result<(File, bool)> {
+fn hold(dir: &Path) -> Result<(File, bool)> {
+    let io = |error| Error::io("cannot use the cache", error).path(dir);
     loop {
         let made = files::make_private_dir(dir);
+        require_own(dir)?;
         let writes = made.is_ok() && open_file(&dir.join("data"), true).is_ok();
-        let open = open_file(&dir.join("lock"), writes)?;
-        open.lock_shared()?;
+        let open = open_file(&dir.join("lock"), writes).map_err(io)?;
+        open.lock_shared().map_err(io)?;
         // another process may have removed it meanwhile
-        if files::name_count(&open)? > 0 {
+        if files::name_count(&open).map_err(io)? > 0 {
             return Ok((open, writes));
         }
     }
-}
-
-fn open_file(path: &Path, writes: bool) -> std::io::Result<File> {
-    let mut options = File::options();
-    options.read(true);
-    if writes {
-        options.write(true).create(true).truncate(false);
-    }
-    options.open(path)
 }

@@ -2,14 +2,14 @@
 //!
 //! **Invariant:** an object that a process has open is never removed.
 
-use std::fs::File;
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use sinterfs_model::{Error, Result};
 use sinterfs_platform::{FileAt, files};
 
-use super::directory::read_description;
+use super::directory::{CacheDirectory, open_file, read_description, require_own};
 use super::sum::sum_of;
 use crate::plan::{self, LEAF};
 
@@ -39,33 +39,41 @@ pub struct LeafDamage {
 /// Lists the objects of a cache, the one used last first. A cache that is not there is empty.
 ///
 /// # Errors
-/// `Io` if the directory cannot be read.
+/// `Io` if the directory cannot be read; `Invalid` if it belongs to another user, or others may
+/// write there.
 pub fn list(directory: &Path) -> Result<Vec<CachedObject>> {
-    let root = directory.join("v1");
-    let io = |error| Error::io("cannot read the cache", error).path(&root);
-    let entries = match std::fs::read_dir(&root) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(io)?,
+    let Some(cache) = CacheDirectory::existing(directory)? else {
+        return Ok(Vec::new());
     };
     let mut objects = Vec::new();
-    for entry in entries {
-        let dir = entry.map_err(io)?.path();
-        let is_object = dir.file_name().is_some_and(|name| name.len() == 64);
-        if is_object {
-            objects.push(object(dir));
+    for entry in entries(&cache.root)? {
+        // a symlink is no object
+        if is_object(&entry) && entry.file_type().is_ok_and(|found| found.is_dir()) {
+            objects.push(object(entry.path()));
         }
     }
     objects.sort_by(|a, b| b.used.cmp(&a.used).then_with(|| a.dir.cmp(&b.dir)));
     Ok(objects)
 }
 
+fn entries(dir: &Path) -> Result<Vec<DirEntry>> {
+    let io = |error| Error::io("cannot read the cache", error).path(dir);
+    let entries = std::fs::read_dir(dir).map_err(io)?;
+    entries.collect::<std::io::Result<_>>().map_err(io)
+}
+
+/// Returns whether a name is that of an object.
+fn is_object(entry: &DirEntry) -> bool {
+    entry.file_name().len() == 64
+}
+
 fn object(dir: PathBuf) -> CachedObject {
     let about = dir.join("about");
     let described = read_description(&about);
-    let used = std::fs::metadata(&about).and_then(|found| found.modified());
+    let used = std::fs::symlink_metadata(&about).and_then(|found| found.modified());
     let stored = ["data", "leaves", "about"]
         .iter()
-        .filter_map(|name| std::fs::metadata(dir.join(name)).ok())
+        .filter_map(|name| std::fs::symlink_metadata(dir.join(name)).ok())
         .map(|found| files::allocated(&found))
         .sum();
     CachedObject {
@@ -109,10 +117,18 @@ pub fn clear(directory: &Path) -> Result<u64> {
             freed = freed.saturating_add(object.stored);
         }
     }
-    let notes = std::fs::read_dir(directory.join("v1").join("by-url"));
-    for note in notes.into_iter().flatten().flatten() {
-        // a note that stays costs a few bytes
-        let _ = std::fs::remove_file(note.path());
+    if let Some(cache) = CacheDirectory::existing(directory)? {
+        for note in entries(&cache.notes())? {
+            // a note that stays costs a few bytes
+            let _ = std::fs::remove_file(note.path());
+        }
+        for other in entries(&cache.root)?
+            .iter()
+            .filter(|entry| is_object(entry))
+        {
+            // what is left under the name of an object is open, or no directory
+            let _ = std::fs::remove_file(other.path());
+        }
     }
     Ok(freed)
 }
@@ -133,15 +149,12 @@ pub(super) fn make_room(directory: &Path, limit: u64, reserve: u64) -> bool {
 
 /// Removes an object unless a process has it open.
 fn remove(object: &CachedObject) -> bool {
-    let lock = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(object.dir.join("lock"));
-    let Ok(lock) = lock else {
+    if require_own(&object.dir).is_err() {
         return false;
-    };
-    if lock.try_lock().is_err() {
+    }
+    // without a lock of its own nobody can have it open
+    let lock = open_file(&object.dir.join("lock"), true);
+    if lock.is_ok_and(|lock| lock.try_lock().is_err()) {
         return false;
     }
     // the sums first: bytes without them are nothing
@@ -162,9 +175,10 @@ pub fn verify(directory: &Path) -> Result<Vec<(CachedObject, LeafDamage)>> {
 fn verify_object(object: &CachedObject) -> Result<LeafDamage> {
     let path = object.dir.join("leaves");
     let io = |error| Error::io("cannot verify the cache", error).path(&path);
+    require_own(&object.dir)?;
     let (Ok(data), Ok(sums)) = (
-        File::open(object.dir.join("data")),
-        File::options().read(true).write(true).open(&path),
+        open_file(&object.dir.join("data"), false),
+        open_file(&path, true),
     ) else {
         return Ok(LeafDamage::default());
     };

@@ -14,6 +14,7 @@ use super::answers::read_watched;
 use super::endpoint::{Call, Endpoint};
 use super::manifest::digest_of;
 use super::session::{Asked, Session};
+use crate::content_range::ContentRange;
 use crate::failure::{Cause, Failure, Refused};
 use crate::objects::{Arrived, Fetched, Wanted};
 
@@ -50,7 +51,7 @@ impl RegistryBlob {
         let bytes = if count == 0 {
             Vec::new()
         } else {
-            self.part(&range, arrived).await?
+            self.whole(&range, arrived).await?
         };
         Ok(Fetched {
             start: range.start,
@@ -60,17 +61,47 @@ impl RegistryBlob {
         })
     }
 
-    /// Gets bytes from where they were last, or else from the first server that has them.
-    async fn part(
+    /// Gets a range, in as many answers as the servers give it in.
+    async fn whole(
         &self,
         range: &Range<u64>,
         arrived: Option<&Arrived>,
+    ) -> Result<Vec<u8>, Failure> {
+        let mut all = Vec::new();
+        let (mut rest, mut in_pieces) = (range.clone(), false);
+        while !rest.is_empty() {
+            let progress = |count: u64| {
+                if let Some(arrived) = arrived {
+                    arrived.note((rest.start - range.start).saturating_add(count));
+                }
+            };
+            let mut bytes = self.part(&rest, &progress).await?;
+            rest.start = rest.start.saturating_add(bytes.len() as u64);
+            in_pieces |= !rest.is_empty();
+            all.append(&mut bytes);
+        }
+        // one that came in one answer is compared already
+        if in_pieces && *range == (0..self.len) && digest_of(&all) != self.digest {
+            return Err(Failure::new(
+                Cause::Damaged,
+                "the bytes have another digest",
+            ));
+        }
+        Ok(all)
+    }
+
+    /// Gets a range or its beginning from where bytes were last, or else from the first server that
+    /// has it.
+    async fn part(
+        &self,
+        range: &Range<u64>,
+        progress: &(dyn Fn(u64) + Sync),
     ) -> Result<Vec<u8>, Failure> {
         let elsewhere = self.elsewhere().clone();
         if let Some((endpoint, url)) = elsewhere {
             let answer = endpoint.send_bare(&call(url, range)?).await;
             let bytes = match answer {
-                Ok(answer) => self.bytes(answer, range, arrived).await,
+                Ok(answer) => self.bytes(answer, range, progress).await,
                 Err(failure) => Err(failure),
             };
             match bytes {
@@ -88,7 +119,7 @@ impl RegistryBlob {
             let url = endpoint.url(&self.session.reference.repository, &part)?;
             let answer = endpoint.send(&call(url.clone(), range)?).await?;
             let led_to = answer.url().clone();
-            let bytes = self.bytes(answer, range, arrived).await?;
+            let bytes = self.bytes(answer, range, progress).await?;
             if led_to != url {
                 *self.elsewhere() = Some((endpoint, led_to));
             }
@@ -102,23 +133,17 @@ impl RegistryBlob {
         &self,
         answer: Response,
         range: &Range<u64>,
-        arrived: Option<&Arrived>,
+        progress: &(dyn Fn(u64) + Sync),
     ) -> Result<Vec<u8>, Failure> {
-        self.check(&answer, range)?;
-        let count = range.end.saturating_sub(range.start);
+        let count = self.check(&answer, range)?;
         let most = usize::try_from(count).unwrap_or(usize::MAX);
-        let progress = |count: u64| {
-            if let Some(arrived) = arrived {
-                arrived.note(count);
-            }
-        };
         let bytes = read_watched(answer, most, self.session.stall, progress).await?;
         if (bytes.len() as u64) < count {
             let got = bytes.len();
             let what = format!("the answer ended after {got} of {count} bytes");
             return Err(Failure::temporary(what));
         }
-        if *range == (0..self.len) && digest_of(&bytes) != self.digest {
+        if *range == (0..self.len) && count == self.len && digest_of(&bytes) != self.digest {
             return Err(Failure::new(
                 Cause::Damaged,
                 "the bytes have another digest",
@@ -132,25 +157,20 @@ impl RegistryBlob {
         guard.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Compares what an answer says with what was asked for.
-    fn check(&self, answer: &Response, range: &Range<u64>) -> Result<(), Failure> {
+    /// Compares what an answer says with what was asked for; returns the number of its bytes.
+    fn check(&self, answer: &Response, range: &Range<u64>) -> Result<u64, Failure> {
         let is_all = *range == (0..self.len);
         match answer.status() {
-            StatusCode::OK if is_all => return Ok(()),
+            StatusCode::OK if is_all => return Ok(self.len),
             StatusCode::PARTIAL_CONTENT => {}
             status => return Err(Refused::of(status, answer.headers()).failure()),
         }
-        let last = range.end.saturating_sub(1);
-        let expected = format!("bytes {}-{last}/", range.start);
-        let found = answer.headers().get(header::CONTENT_RANGE);
-        let total = found.and_then(|found| found.to_str().ok()?.strip_prefix(&expected));
-        if total.is_some_and(|total| total == "*" || total.parse() == Ok(self.len)) {
-            return Ok(());
-        }
-        Err(Failure::new(
-            Cause::Final,
-            "the registry sent another range",
-        ))
+        let found = ContentRange::of(answer.headers()).filter(|found| {
+            let is_wanted = found.first == range.start && found.last < range.end;
+            is_wanted && found.total.is_none_or(|total| total == self.len)
+        });
+        let found = found.map(|found| found.len());
+        found.ok_or_else(|| Failure::new(Cause::Final, "the registry sent another range"))
     }
 }
 

@@ -2,9 +2,11 @@
 //!
 //! In: a method, a URL, a body. Out: the answer, after one more try with a new token if the server
 //! refused. **Invariant:** credentials go to the registry alone, and to the place of tokens that it
-//! names by TLS; headers that a file names go to its server alone. Spec: OCI distribution-spec 1.1,
+//! names by TLS; headers that a file names go to its server alone. Another origin that an answer
+//! leads to gets no credentials and no body (`redirects.rs`). Spec: OCI distribution-spec 1.1,
 //! "Token Authentication Specification" of distribution.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -19,7 +21,8 @@ use super::answers::read;
 use super::challenge::Challenge;
 use super::credentials::Credentials;
 use crate::address::without_queries;
-use crate::failure::{Cause, Failure, Refused};
+use crate::failure::{Cause, Failure, Refused, Unreachable};
+use crate::redirects::{self, BadRedirect};
 use crate::runtime;
 
 /// The longest answer with a token.
@@ -27,9 +30,6 @@ const LONGEST_TOKEN: usize = 1 << 20;
 
 /// Bytes a second of the slowest line that bodies are sent on.
 const SLOWEST: u64 = 16 << 10;
-
-/// Redirects that are followed for one request.
-const REDIRECTS: usize = 10;
 
 /// One request.
 #[derive(Debug, Clone)]
@@ -74,6 +74,8 @@ pub(crate) struct Endpoint {
     /// Whether credentials may be sent without TLS.
     sends_plain: bool,
     shown: Mutex<LastProof>,
+    /// Whether there was an answer before.
+    is_reached: AtomicBool,
 }
 
 /// What is known about a server.
@@ -126,16 +128,11 @@ impl Endpoint {
     pub(crate) fn new(server: Server, scope: String, stall: Duration) -> Result<Self> {
         // the client of TLS takes the cryptography that the runtime chooses
         runtime::handle()?;
-        // the client would send headers of the file to wherever it is led
-        let redirects = if server.headers.is_empty() {
-            Policy::limited(REDIRECTS)
-        } else {
-            Policy::none()
-        };
         let mut builder = Client::builder()
             .user_agent(concat!("sinterfs/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(stall)
-            .redirect(redirects)
+            // it would take headers along, and bodies, and the query as `Referer`
+            .redirect(Policy::none())
             .https_only(server.base.scheme() == "https")
             .tls_certs_merge(server.authorities);
         if is_loopback(&server.base) {
@@ -155,6 +152,7 @@ impl Endpoint {
             headers: server.headers,
             sends_plain: server.sends_plain,
             shown: Mutex::default(),
+            is_reached: AtomicBool::new(false),
         })
     }
 
@@ -195,28 +193,29 @@ impl Endpoint {
         self.once(call, None).await
     }
 
-    /// Sends a request once, and follows redirects that the client does not follow.
+    /// Sends a request once, and those that its answers lead to. What has left the origin of the
+    /// request has no proof from then on.
     async fn once(
         &self,
         call: &Call,
         proof: Option<&Proof>,
     ) -> std::result::Result<Response, Failure> {
-        let mut answer = self.step(call, proof).await?;
+        let bad = |error: BadRedirect| Failure::new(Cause::Final, error.to_string());
         let follows = [Method::GET, Method::HEAD].contains(&call.method);
-        for _ in 0..REDIRECTS {
-            let to = answer.headers().get(header::LOCATION);
-            let to = to.and_then(|to| answer.url().join(to.to_str().ok()?).ok());
-            let Some(url) = to.filter(|_| follows && answer.status().is_redirection()) else {
+        let (mut call, mut proof) = (call.clone(), proof);
+        for _ in 0..=redirects::MOST {
+            let answer = self.step(&call, proof).await?;
+            let to = redirects::target(answer.url(), answer.status(), answer.headers());
+            let Some(to) = to.map_err(bad)?.filter(|_| follows) else {
                 return Ok(answer);
             };
-            let proof = proof.filter(|_| self.is_own(&url));
-            let call = Call {
-                url,
-                ..call.clone()
-            };
-            answer = self.step(&call, proof).await?;
+            if to.origin() != call.url.origin() {
+                proof = None;
+                redirects::strip(&mut call.headers);
+            }
+            call.url = to;
         }
-        Err(Failure::new(Cause::Final, "too many redirects"))
+        Err(bad(BadRedirect::TooMany))
     }
 
     async fn step(
@@ -244,7 +243,18 @@ impl Endpoint {
         let answer = timeout(self.stall + call.work + sending, request.send())
             .await
             .map_err(silent)?;
-        answer.map_err(|error| Failure::of_client(&error))
+        match answer {
+            Ok(answer) => {
+                self.is_reached.store(true, Ordering::Relaxed);
+                Ok(answer)
+            }
+            Err(error) => {
+                // a host that is not there at first has a mistyped name
+                let is_first = !self.is_reached.load(Ordering::Relaxed);
+                let unreachable = Unreachable::of(&error).filter(|_| is_first);
+                Err(unreachable.map_or_else(|| Failure::of_client(&error), |it| it.failure()))
+            }
+        }
     }
 
     /// Returns whether a URL is one of the registry itself.

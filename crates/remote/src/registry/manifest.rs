@@ -105,15 +105,16 @@ pub(crate) fn choose(value: &Value, platform: Option<&str>) -> Result<Option<Str
     let Some(manifests) = value.get("manifests").and_then(Value::as_array) else {
         return Ok(None);
     };
+    // statements about how images were made are beside them
+    let manifests: Vec<&Value> = manifests.iter().filter(|one| !is_statement(one)).collect();
     let own = format!("linux/{}", architecture());
     let wanted = platform.unwrap_or(&own);
-    let is_wanted = |one: &&Value| {
-        let (short, long) = platform_of(one);
-        short == wanted || long == wanted
+    let is_wanted = |one: &&&Value| {
+        let rest = platform_of(one).and_then(|own| own.strip_prefix(wanted).map(str::to_owned));
+        let is_variant = |rest: &str| wanted.matches('/').count() == 1 && rest.starts_with('/');
+        rest.is_some_and(|rest| rest.is_empty() || is_variant(&rest))
     };
-    let images = manifests.iter().filter(|one| !is_attestation(one));
-    let images: Vec<&Value> = images.collect();
-    let found = images.iter().copied().find(is_wanted).or(match images[..] {
+    let found = manifests.iter().find(is_wanted).or(match &manifests[..] {
         [only] if platform.is_none() => Some(only),
         _ => None,
     });
@@ -121,34 +122,36 @@ pub(crate) fn choose(value: &Value, platform: Option<&str>) -> Result<Option<Str
     match digest.filter(|digest| is_digest(digest)) {
         Some(digest) => Ok(Some(digest.to_owned())),
         None => {
-            let known: Vec<String> = images.iter().map(|one| platform_of(one).1).collect();
-            let known = known.join(", ");
-            let what = format!("there is no image for {wanted}; there are: {known}");
+            let names: Vec<String> = manifests
+                .iter()
+                .filter_map(|one| platform_of(one))
+                .collect();
+            let there = match &names[..] {
+                [] => String::new(),
+                names => format!("; there are: {}", names.join(", ")),
+            };
+            let what = format!("there is no image for {wanted}{there}");
             Err(Failure::new(Cause::Missing, what))
         }
     }
 }
 
-/// Returns the platform of a manifest in an index, without and with its variant.
-fn platform_of(manifest: &Value) -> (String, String) {
+/// Returns the platform of a manifest, as `os/architecture[/variant]`.
+fn platform_of(manifest: &Value) -> Option<String> {
     let text = |name: &str| manifest.get("platform")?.get(name)?.as_str();
-    let (Some(os), Some(architecture)) = (text("os"), text("architecture")) else {
-        return Default::default();
-    };
-    let short = format!("{os}/{architecture}");
-    let long = text("variant").map(|variant| format!("{short}/{variant}"));
-    let long = long.unwrap_or_else(|| short.clone());
-    (short, long)
+    let short = format!("{}/{}", text("os")?, text("architecture")?);
+    Some(match text("variant") {
+        Some(variant) => format!("{short}/{variant}"),
+        None => short,
+    })
 }
 
-/// Returns whether a manifest is a statement about how an image was made, which is beside it, and
-/// no image.
-fn is_attestation(manifest: &Value) -> bool {
-    let kind = manifest
-        .get("annotations")
-        .and_then(|all| all.get("vnd.docker.reference.type"));
-    platform_of(manifest).0 == "unknown/unknown"
-        || kind.and_then(Value::as_str) == Some("attestation-manifest")
+/// Returns whether a manifest of an index is no image, but says something about one.
+fn is_statement(manifest: &Value) -> bool {
+    let text = |at: &str| manifest.pointer(at).and_then(Value::as_str);
+    let is_unknown = |at| text(at) == Some("unknown");
+    is_unknown("/platform/os") && is_unknown("/platform/architecture")
+        || text("/annotations/vnd.docker.reference.type").is_some()
 }
 
 /// Returns the name that registries have for this machine's architecture.
@@ -274,20 +277,26 @@ mod tests {
         for platform in [None, Some("linux/y/v7"), Some("windows/x")] {
             assert_eq!(found(platform).unwrap_err().cause, Cause::Missing);
         }
-        let words = found(Some("windows/x")).unwrap_err().what;
-        assert!(
-            words.ends_with("there are: linux/x/v8, linux/y/v8"),
-            "{words}"
-        );
-        let statement = json!({
-            "digest": DIGEST,
-            "platform": {"os": "unknown", "architecture": "unknown"},
-        });
-        let beside = json!({"manifests": [entry("linux", "x"), statement]});
-        assert_eq!(choose(&beside, None).unwrap().unwrap(), DIGEST);
         let only = json!({"manifests": [entry("linux", "x")]});
         assert_eq!(choose(&only, None).unwrap().unwrap(), DIGEST);
         assert!(choose(&only, Some("linux/y")).is_err());
+        // statements are neither offered nor chosen
+        let mut statement = entry("unknown", "unknown");
+        let index = |one: &Value| json!({"manifests": [entry("linux", "x"), one]});
+        for _ in 0..2 {
+            let index = index(&statement);
+            assert_eq!(choose(&index, None).unwrap().unwrap(), DIGEST);
+            let error = choose(&index, Some("unknown/unknown")).unwrap_err();
+            assert!(
+                error.what.ends_with("there are: linux/x/v8"),
+                "{}",
+                error.what
+            );
+            let alone = json!({"manifests": [statement]});
+            assert_eq!(choose(&alone, None).unwrap_err().cause, Cause::Missing);
+            statement = entry("linux", "y");
+            statement["annotations"] = json!({"vnd.docker.reference.type": "attestation-manifest"});
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod upload;
 
 pub(crate) use blob::RegistryBlob;
 pub(crate) use manifest::{Descriptor, Manifest};
-pub use push::{PushedImage, push, require_tag};
+pub use push::{PushedImage, push, require_free, require_tag};
 pub(crate) use reference::Reference;
 pub use referrers::AttachedSignature;
 pub(crate) use referrers::attached;

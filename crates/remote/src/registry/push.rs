@@ -6,20 +6,24 @@
 //! **Invariant:** the tag names the image only when all of it is there, its signature, too.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sinterfs_block::checksum::sha256_of;
 use sinterfs_block::verity::hex;
 use sinterfs_block::{MemorySource, ReadAt, SequentialReader};
-use sinterfs_model::{Error, Result};
+use sinterfs_model::{Error, Result, Setting};
+use tokio::time::Instant;
 
 use super::manifest::{Described, MANIFEST, digest_of};
 use super::reference::Reference;
 use super::referrers::{AttachedSignature, Subject, attach};
+use super::resolve::get;
 use super::session::{Access, Session};
 use super::upload::{put, put_blob};
 use crate::address::Address;
-use crate::failure::Failure;
+use crate::failure::{Cause, Failure};
 use crate::options::RemoteOptions;
+use crate::retry;
 use crate::runtime;
 
 /// An image to push.
@@ -35,6 +39,8 @@ pub struct PushedImage {
     pub architecture: Option<String>,
     /// What is kept of the configuration of the container image that it was made of: a JSON object.
     pub config: Option<Vec<u8>>,
+    /// Whether the tag may name another image until now.
+    pub replace: bool,
     /// A signature to attach to the image.
     pub signature: Option<AttachedSignature>,
 }
@@ -62,10 +68,46 @@ fn tagged(to: &Address) -> Result<Reference> {
     Ok(reference)
 }
 
+/// Fails with `Invalid` if a tag names something already.
+///
+/// # Errors
+/// `Io` if the registry refuses to say or cannot be reached.
+pub fn require_free(to: &Address, options: &RemoteOptions) -> Result<()> {
+    let session = Arc::new(Session::new(tagged(to)?, Access::Push, options)?);
+    let (work, patience) = (Arc::clone(&session), options.deadline / 3);
+    let found = runtime::spawn(async move { tag(&work, patience).await })?;
+    let found = runtime::wait(&found, options.stop)?;
+    match found.map_err(|failure| session.error("look at", &failure))? {
+        Some(_) => Err(taken("the tag exists")),
+        None => Ok(()),
+    }
+}
+
+fn taken(what: &str) -> Error {
+    let option = Setting::Replace;
+    let what = format!("{what}; use {option} to let it name the new image");
+    Error::invalid(what).about([option])
+}
+
+/// Returns the digest of what the tag names; `None` if it names nothing.
+async fn tag(
+    session: &Session,
+    patience: Duration,
+) -> std::result::Result<Option<String>, Failure> {
+    let deadline = Instant::now() + patience;
+    let name = session.reference.version();
+    match retry::until(deadline, || get(session, name)).await {
+        Ok((_, digest)) => Ok(Some(digest)),
+        Err(failure) if failure.cause == Cause::Missing => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
 /// Pushes an image; returns its name with the digest of the manifest in place of the tag.
 ///
 /// # Errors
-/// `Invalid` for a reference without a tag; `Io` if the registry refuses or cannot be reached;
+/// `Invalid` for a reference without a tag, and for one that names another image and is not to be
+/// replaced, before anything is sent; `Io` if the registry refuses or cannot be reached;
 /// those of reading the image.
 pub fn push(image: &PushedImage, to: &Address, options: &RemoteOptions) -> Result<String> {
     let reference = tagged(to)?;
@@ -81,18 +123,25 @@ pub fn push(image: &PushedImage, to: &Address, options: &RemoteOptions) -> Resul
         blob: (&digest, len),
     };
     let (config, manifest) = (described.config(), described.manifest());
-    let signature = image.signature.clone();
+    let (signature, replace) = (image.signature.clone(), image.replace);
     let (content, work, patience) = (
         Arc::clone(&image.content),
         Arc::clone(&session),
         options.deadline,
     );
     let pushed = runtime::spawn(async move {
+        let named = digest_of(manifest.as_bytes());
+        if !replace {
+            let is_other = |found: String| found != named;
+            if tag(&work, patience / 3).await?.is_some_and(is_other) {
+                return Ok(None);
+            }
+        }
         put_blob(&work, &digest, &content, patience).await?;
-        let name = digest_of(config.as_bytes());
+        let config_digest = digest_of(config.as_bytes());
         let config: Arc<dyn ReadAt> = Arc::new(MemorySource(config.into_bytes()));
-        put_blob(&work, &name, &config, patience).await?;
-        let (named, len) = (digest_of(manifest.as_bytes()), manifest.len() as u64);
+        put_blob(&work, &config_digest, &config, patience).await?;
+        let len = manifest.len() as u64;
         if let Some(signature) = signature {
             let subject = Subject {
                 digest: named.clone(),
@@ -100,11 +149,13 @@ pub fn push(image: &PushedImage, to: &Address, options: &RemoteOptions) -> Resul
             };
             attach(&work, &subject, signature, patience).await?;
         }
-        let tag = work.reference.version();
-        put(&work, tag, manifest, MANIFEST, patience).await?;
-        Ok(named)
+        let name = work.reference.version();
+        put(&work, name, manifest, MANIFEST, patience).await?;
+        Ok(Some(named))
     })?;
-    let digest: std::result::Result<String, Failure> = runtime::wait(&pushed)?;
+    let digest: std::result::Result<Option<String>, Failure> =
+        runtime::wait(&pushed, options.stop)?;
     let digest = digest.map_err(|failure| session.error("push to", &failure))?;
+    let digest = digest.ok_or_else(|| taken("the tag names another image"))?;
     Ok(format!("{}@{digest}", session.reference))
 }

@@ -48,11 +48,19 @@ pub(super) async fn get(session: &Session, version: &str) -> Result<(Value, Stri
         if answer.status() != StatusCode::OK {
             return Err(refusal(answer, session.stall).await);
         }
+        let stated = answer.headers().get("docker-content-digest").cloned();
         let bytes = read(answer, LONGEST, session.stall).await?;
         let wrong = |what: &str| Failure::new(Cause::Final, what);
         let digest = digest_of(&bytes);
         if version.starts_with("sha256:") && digest != version {
             return Err(wrong("the manifest is not the one that the digest names"));
+        }
+        // other algorithms are not compared
+        let stated = stated.filter(|stated| stated.as_bytes().starts_with(b"sha256:"));
+        if stated.is_some_and(|stated| stated.as_bytes() != digest.as_bytes()) {
+            return Err(wrong(
+                "the manifest is not the one whose digest the registry states",
+            ));
         }
         let value = serde_json::from_slice(&bytes);
         Ok((value.map_err(|_| wrong("the manifest is no JSON"))?, digest))

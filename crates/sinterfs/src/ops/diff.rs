@@ -32,6 +32,7 @@ pub fn diff(
     let inputs = [Input::of(old, open_old)?, Input::of(new, open_new)?];
     let [old, new] = [(&inputs[0], open_old), (&inputs[1], open_new)].map(|(input, open)| {
         open_input(&Request {
+            observer,
             input,
             open,
             edits: Edits::default(),

@@ -72,6 +72,7 @@ pub(crate) fn prepare(request: &BuildRequest, observer: &dyn Observer) -> Result
     refuse_without_definitions(request)?;
     let mut directory = directory_options(request)?;
     let input = open_input(&Request {
+        observer,
         input: &request.input,
         open: &request.open,
         edits: edits(request, &mut directory)?,
@@ -164,6 +165,7 @@ fn edits(request: &BuildRequest, directory: &mut directory::Options) -> Result<E
         separate_links: request.separate_links,
         actions: request.actions.clone(),
         block_size: block_size(request)?,
+        shard: request.shard,
         contexts: filters::contexts(request.file_contexts.as_deref())?,
         ..Edits::default()
     };

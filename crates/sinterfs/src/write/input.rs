@@ -7,6 +7,7 @@ pub(crate) mod detect;
 mod docker_archive;
 mod images;
 pub mod kinds;
+mod layer_digests;
 mod named;
 mod noticing;
 mod oci;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sinterfs_model::TailPlacement;
 use sinterfs_pipeline::source::archive::ImpliedDirectories;
-use sinterfs_pipeline::source::{Action, XattrFilter};
+use sinterfs_pipeline::source::{Action, Shard, XattrFilter};
 use sinterfs_pipeline::{Categorizers, Order, ReadCost};
 
 use crate::open_options::OpenOptions;
@@ -174,6 +174,8 @@ pub struct BuildRequest {
     pub xattrs: XattrFilter,
     /// A file of SELinux file contexts, which gives the label of every file.
     pub file_contexts: Option<PathBuf>,
+    /// Which part of the files is packed; all of them have all directories.
+    pub shard: Option<Shard>,
     /// Whether other file systems are left out.
     pub one_file_system: bool,
     /// Changes of owners, times and permissions.
@@ -251,6 +253,7 @@ impl BuildRequest {
             separate_links: false,
             xattrs: XattrFilter::default(),
             file_contexts: None,
+            shard: None,
             one_file_system: false,
             attributes: AttributeChanges::default(),
             time_resolution: None,

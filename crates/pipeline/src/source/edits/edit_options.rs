@@ -3,6 +3,9 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
+use sinterfs_block::checksum::xxh3_64;
+use sinterfs_model::{NodeId, Tree};
+
 use super::actions::{self, Action, Actions};
 use super::definition::{AddedXattr, Definition, DirectoryAttributes};
 use super::file_contexts::FileContexts;
@@ -13,11 +16,38 @@ use crate::transform::Transform;
 /// The block size of mksquashfs.
 const BLOCK: NonZeroU64 = NonZeroU64::new(128 << 10).unwrap();
 
+/// One of several parts of a tree: each entry but the directories, which all parts have, is in
+/// exactly one of them. All names of a file are in one part. Which one depends on the first path of
+/// the file alone, so that it is the same whoever builds the parts, and whenever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    number: u64,
+    count: NonZeroU64,
+}
+
+impl Shard {
+    /// Returns a part by its number. Numbers may begin at 0 or at 1: part 0 is part `count`.
+    /// `None` for a number beyond that.
+    pub fn new(number: u64, count: NonZeroU64) -> Option<Self> {
+        (number <= count.get()).then_some(Self {
+            number: number % count,
+            count,
+        })
+    }
+
+    /// Returns whether an entry of a tree is in it.
+    pub(super) fn has(self, tree: &Tree, node: NodeId) -> bool {
+        xxh3_64(&tree.path(node)) % self.count == self.number
+    }
+}
+
 /// Edits of a source's tree.
 #[derive(Debug, Clone, Default)]
 pub struct Edits {
     /// What is excluded, where the source does not exclude it itself.
     pub exclude: Exclude,
+    /// Which of the source's files are kept.
+    pub shard: Option<Shard>,
     /// Which extended attributes of the source, or of added files, are kept.
     pub xattrs: XattrFilter,
     /// Whether each name of a file becomes a file of its own.
@@ -60,8 +90,23 @@ impl Edits {
     /// Returns whether no name is excluded, added or changed.
     pub(super) fn names_stay(&self) -> bool {
         self.exclude.is_empty()
+            && self.shard.is_none()
             && self.pseudo.is_empty()
             && !self.separate_links
             && actions::leave_the_tree(&self.actions)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_count_from_0_or_from_1() {
+        let count = NonZeroU64::new(4).unwrap();
+        let part = |number| Shard::new(number, count);
+        assert_eq!(part(0), part(4));
+        assert!((0..4).all(|number| part(number) != part(number + 1)));
+        assert_eq!(part(5), None);
     }
 }

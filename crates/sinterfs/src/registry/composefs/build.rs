@@ -258,6 +258,7 @@ fn refuse_for_dump(request: &BuildRequest, objects: Option<&Path>) -> Result<()>
         (request.file_contexts.is_some(), Setting::FileContexts),
         (!request.xattrs.is_empty(), Setting::XattrFilter),
         (request.one_file_system, Setting::OneFileSystem),
+        (request.shard.is_some(), Setting::Shard),
         (!request.actions.is_empty(), Setting::Actions),
         (request.separate_links, Setting::SeparateLinks),
         (!request.xattrs_add.is_empty(), Setting::XattrsAdded),

@@ -7,19 +7,19 @@
 //! of the system is read, whatever they are.
 
 use std::collections::HashMap;
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
-use sinterfs_block::checksum::{sha256, sha256_of};
-use sinterfs_block::stream::StreamFormat;
+use sinterfs_block::checksum::sha256;
 use sinterfs_block::verity::hex;
 use sinterfs_model::{
     Content, Error, FileContent, NodeId, Observer, Result, Setting, Source, Tree,
 };
 use sinterfs_pipeline::source::Archive;
 
+use super::layer_digests;
 use super::named::Transport;
 use super::oci::{self, Blobs, FoundImage};
 
@@ -68,6 +68,7 @@ impl DockerArchive {
         platform: Option<&str>,
         form: Option<Transport>,
         image: Option<&str>,
+        observer: &dyn Observer,
     ) -> Result<(Vec<Layer>, Option<Vec<u8>>)> {
         // newer versions of Docker write both; only the layout knows platforms
         let by_layout = match form {
@@ -76,7 +77,7 @@ impl DockerArchive {
         };
         let has_layout = self.find(oci::INDEX).is_some();
         let found = if by_layout && has_layout {
-            oci::image(self, platform, image)?
+            oci::image(self, platform, image, observer)?
         } else if form == Some(Transport::OciArchive) {
             let what = "the archive holds no OCI layout; docker-archive: names those of Docker";
             return Err(Error::invalid(what).path(&self.path));
@@ -87,7 +88,7 @@ impl DockerArchive {
             );
             return Err(Error::invalid(what).about([option]).path(&self.path));
         } else {
-            self.of_manifest(image)?
+            self.of_manifest(image, observer)?
         };
         let layer = |name: &String| {
             let (stream, _) = self.open(name)?;
@@ -102,7 +103,7 @@ impl DockerArchive {
 
     /// Finds the layers that the manifest names, and compares them with the configuration's
     /// digests.
-    fn of_manifest(&self, name: Option<&str>) -> Result<FoundImage> {
+    fn of_manifest(&self, name: Option<&str>, observer: &dyn Observer) -> Result<FoundImage> {
         let located = |error: Error| error.path(self.shown(MANIFEST));
         let images = oci::parsed(self, MANIFEST, &oci::whole(self, MANIFEST)?)?;
         let image = chosen(&images, name).map_err(located)?;
@@ -132,6 +133,7 @@ impl DockerArchive {
             .get("Layers")
             .and_then(Value::as_array)
             .ok_or_else(wrong)?;
+        layer_digests::bounded(layers.len()).map_err(located)?;
         let digests = digests.filter(|digests| digests.len() == layers.len());
         let digests = digests.ok_or_else(|| {
             let what = "a configuration that does not name each layer's digest";
@@ -145,7 +147,9 @@ impl DockerArchive {
             };
             // an empty layer may come many times
             if compared.insert(name, digest) != Some(digest) {
-                self.compare(name, digest)?;
+                let (stream, _) = self.open(name)?;
+                let compared = layer_digests::compare(stream, digest, None, observer);
+                compared.map_err(|error| error.path(self.shown(name)))?;
             }
             names.push(name.to_owned());
         }
@@ -153,30 +157,6 @@ impl DockerArchive {
             layers: names,
             config: Some(bytes),
         })
-    }
-
-    /// Compares the decoded bytes of a layer with its digest.
-    fn compare(&self, name: &str, digest: &str) -> Result<()> {
-        let failed = |error| Error::io("cannot read", error).path(self.shown(name));
-        let (mut stream, _) = self.open(name)?;
-        let mut start = Vec::new();
-        (&mut stream)
-            .take(512)
-            .read_to_end(&mut start)
-            .map_err(failed)?;
-        let compression = StreamFormat::detect(&start);
-        let stream = std::io::Cursor::new(start).chain(stream);
-        let stream: Box<dyn Read + Send> = match compression {
-            Some(compression) => compression.decode(BufReader::new(stream))?,
-            None => Box::new(stream),
-        };
-        let found = format!("sha256:{}", hex(&sha256_of(stream).map_err(failed)?.0));
-        if found == digest {
-            Ok(())
-        } else {
-            let what = format!("the layer is {found}, the configuration says {digest}");
-            Err(Error::corrupt(what).path(self.shown(name)))
-        }
     }
 
     /// Finds a file by its name; symlinks are followed within the archive.
@@ -306,7 +286,7 @@ struct Within {
 impl Read for Within {
     fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
         let read = self.content.read_at(self.position, buf);
-        let count = read.map_err(|error| std::io::Error::other(error.to_string()))?;
+        let count = read.map_err(std::io::Error::other)?;
         self.position = self.position.saturating_add(count as u64);
         Ok(count)
     }

@@ -3,16 +3,20 @@
 //!
 //! Enters a directory with `oci-layout` and `index.json`; leaves the names of the layers' archives.
 //! Spec: OCI image-spec 1.1, "Image Layout", "Image Index", "Image Manifest", "Descriptors".
-//! **Invariant:** a document that is named by a digest has that digest, and digests are paths of
+//! **Invariant:** a document or a layer that is named by a digest has that digest, a decoded layer
+//! the one that the configuration names, and digests are paths of
 //! plain characters below `blobs`, and so are layers, which are archives like others: what they
 //! hold is judged when they are read.
 
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use sinterfs_block::checksum::{sha256_of, sha512_of};
-use sinterfs_model::{Error, Result, Setting};
+use sinterfs_model::{Error, Observer, Result, Setting};
+
+use super::layer_digests;
 
 /// The most bytes of an index or a manifest.
 pub(super) const LONGEST: u64 = 16 << 20;
@@ -81,6 +85,7 @@ pub(super) fn image(
     blobs: &dyn Blobs,
     platform: Option<&str>,
     tag: Option<&str>,
+    observer: &dyn Observer,
 ) -> Result<FoundImage> {
     let mut document = read(blobs, INDEX, None)?;
     let mut name = INDEX.to_owned();
@@ -96,9 +101,10 @@ pub(super) fn image(
                 is_for(blobs, &document, asked).map_err(located)?;
             }
             let found = || {
+                let config = config(blobs, &document)?;
                 Ok(FoundImage {
-                    layers: of_manifest(blobs, &document)?,
-                    config: config(blobs, &document)?,
+                    layers: of_manifest(blobs, &document, config.as_deref(), observer)?,
+                    config,
                 })
             };
             return found().map_err(located);
@@ -118,18 +124,18 @@ pub(super) fn image(
 fn choose<'a>(index: &'a Value, platform: Option<&str>, tag: Option<&str>) -> Result<&'a Value> {
     let all = index.get("manifests").and_then(Value::as_array);
     let all = all.ok_or_else(|| Error::corrupt("neither an index nor a manifest of an image"))?;
-    let all: Vec<&Value> = all.iter().filter(|one| !is_attestation(one)).collect();
     let is_asked = |manifest: &&Value| {
         let platform_of = name(manifest);
         let is_for = platform.is_none_or(|asked| {
             // an index within this one, or a layout of one image, may not name a platform
             platform_of.is_empty() || fits(&platform_of, asked)
         });
-        is_for && tag.is_none_or(|tag| has_tag(manifest, tag))
+        // statements about how images were made are beside them
+        is_for && !is_statement(manifest) && tag.is_none_or(|tag| has_tag(manifest, tag))
     };
-    let mut matching: Vec<&Value> = all.iter().copied().filter(is_asked).collect();
+    let mut matching: Vec<&Value> = all.iter().filter(is_asked).collect();
     // an image may have several tags
-    let mut known = std::collections::HashSet::new();
+    let mut known = HashSet::new();
     matching.retain(|manifest| {
         let digest = manifest.get("digest").and_then(Value::as_str);
         digest.is_none_or(|digest| known.insert(digest))
@@ -142,14 +148,14 @@ fn choose<'a>(index: &'a Value, platform: Option<&str>, tag: Option<&str>) -> Re
         [] if asked.is_empty() => Err(Error::not_found("there is no image")),
         [] => Err(Error::not_found(format!(
             "no image{asked}; there are: {}",
-            names(&all)
+            names(all)
         ))),
         _ if asked.is_empty() => {
             let option = Setting::Platform;
             let what = format!(
                 "several images; choose one with {option}, or by its tag (oci:DIR:TAG, \
                  oci-archive:FILE:TAG): {}",
-                names(&all)
+                names(all)
             );
             Err(Error::invalid(what).about([option]))
         }
@@ -164,14 +170,10 @@ fn choose<'a>(index: &'a Value, platform: Option<&str>, tag: Option<&str>) -> Re
     }
 }
 
-/// Returns whether a manifest is a statement about how an image was made, which is beside it, and
-/// no image.
-fn is_attestation(manifest: &Value) -> bool {
-    let kind = manifest
-        .get("annotations")
-        .and_then(|all| all.get("vnd.docker.reference.type"));
-    name(manifest) == "unknown/unknown"
-        || kind.and_then(Value::as_str) == Some("attestation-manifest")
+/// Returns whether a manifest is no image, but says something about one.
+fn is_statement(manifest: &Value) -> bool {
+    let kind = manifest.pointer("/annotations/vnd.docker.reference.type");
+    name(manifest).starts_with("unknown/unknown") || kind.is_some()
 }
 
 /// Returns the tag of a manifest: all of a name, as `docker.io/library/debian:12`, or what it calls
@@ -239,17 +241,29 @@ fn is_for(blobs: &dyn Blobs, manifest: &Value, asked: &str) -> Result<()> {
     }
 }
 
-fn names(manifests: &[&Value]) -> String {
-    let names: Vec<_> = manifests.iter().map(|one| full_name(one)).collect();
+fn names(manifests: &[Value]) -> String {
+    let images = manifests.iter().filter(|manifest| !is_statement(manifest));
+    let names: Vec<_> = images.map(full_name).collect();
     names.join(", ")
 }
 
-/// Finds the layers of a manifest.
-fn of_manifest(blobs: &dyn Blobs, manifest: &Value) -> Result<Vec<String>> {
+/// Finds the layers of a manifest, each of which has the digest that is named there, and decoded
+/// that of the configuration.
+fn of_manifest(
+    blobs: &dyn Blobs,
+    manifest: &Value,
+    config: Option<&[u8]>,
+    observer: &dyn Observer,
+) -> Result<Vec<String>> {
     let layers = manifest.get("layers").and_then(Value::as_array);
     let layers = layers.ok_or_else(|| Error::corrupt("a manifest without a list of layers"))?;
-    let mut names = Vec::new();
+    layer_digests::bounded(layers.len())?;
+    let decoded = layer_digests::named(config, layers.len())?.unwrap_or_default();
+    let mut decoded = decoded.iter().map(String::as_str);
+    let (mut names, mut compared) = (Vec::new(), HashSet::new());
     for layer in layers {
+        observer.check_cancelled()?;
+        let decoded = decoded.next();
         let media = layer.get("mediaType").and_then(Value::as_str);
         let media = media.unwrap_or_default();
         if !media.contains(".tar") {
@@ -258,12 +272,17 @@ fn of_manifest(blobs: &dyn Blobs, manifest: &Value) -> Result<Vec<String>> {
         }
         let digest = digest(layer)?;
         let name = blob(&digest);
-        compare(
-            blobs,
-            &name,
-            &digest,
-            layer.get("size").and_then(Value::as_u64),
-        )?;
+        // one that comes again is read once
+        if compared.insert((name.clone(), decoded)) {
+            let size = layer.get("size").and_then(Value::as_u64);
+            compare(blobs, &name, (&digest, size), observer)?;
+            if let Some(decoded) = decoded {
+                let (stream, _) = blobs.open(&name)?;
+                let stored = format!("{}:{}", digest.algorithm, digest.hex);
+                let compared = layer_digests::compare(stream, decoded, Some(&stored), observer);
+                compared.map_err(|error| error.path(blobs.shown(&name)))?;
+            }
+        }
         names.push(name);
     }
     Ok(names)
@@ -296,7 +315,7 @@ impl Digest {
     /// Fails with `Corrupt` for bytes that have another digest, and with `Unsupported` for an
     /// algorithm that OCI's specification has not registered.
     fn compare(&self, bytes: impl Read, what: &str) -> Result<()> {
-        let failed = |error| Error::io("cannot read", error);
+        let failed = layer_digests::failed;
         let (name, found) = match &*self.algorithm {
             "sha256" => ("SHA-256", in_hex(&sha256_of(bytes).map_err(failed)?.0)),
             "sha512" => ("SHA-512", in_hex(&sha512_of(bytes).map_err(failed)?)),
@@ -343,12 +362,18 @@ fn blob(digest: &Digest) -> String {
 
 /// Compares a layer with its descriptor: it is read once more, but nothing is made of bytes that
 /// the image's maker did not name.
-fn compare(blobs: &dyn Blobs, name: &str, digest: &Digest, size: Option<u64>) -> Result<()> {
-    let (stream, len) = blobs.open(name)?;
+fn compare(
+    blobs: &dyn Blobs,
+    name: &str,
+    (digest, size): (&Digest, Option<u64>),
+    observer: &dyn Observer,
+) -> Result<()> {
+    let (inner, len) = blobs.open(name)?;
     if let Some(size) = size.filter(|&size| size != len) {
         let what = format!("the layer has {len} bytes, its descriptor says {size}");
         return Err(Error::corrupt(what).path(blobs.shown(name)));
     }
+    let stream = layer_digests::Watched { inner, observer };
     digest
         .compare(stream, "layer")
         .map_err(|error| error.path(blobs.shown(name)))

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::SequentialReader;
-use sinterfs_model::{Error, Result};
+use sinterfs_model::{Error, Observer, Result};
 use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::archive::ImpliedDirectories;
 use sinterfs_pipeline::source::image::Damage;
@@ -13,6 +13,7 @@ use sinterfs_pipeline::source::{Archive, Edits, Exclude, Manifest, archive, dire
 
 use super::docker_archive::Layer;
 use super::kinds::{Input, ManifestOptions};
+use super::layer_digests;
 use super::oci;
 use crate::open_options::OpenOptions;
 use crate::place::{self, RemoteBlob, copy_hashed};
@@ -20,6 +21,8 @@ use crate::place::{self, RemoteBlob, copy_hashed};
 /// The options of opening an input.
 pub(crate) struct Request<'a> {
     pub(crate) input: &'a Input,
+    /// Asked whether to stop.
+    pub(crate) observer: &'a dyn Observer,
     /// How images of several, and archives on servers, are opened.
     pub(crate) open: &'a OpenOptions,
     /// The options of directories; exclusions apply to archives, too.
@@ -72,12 +75,23 @@ impl Request<'_> {
     }
 
     /// Takes a layer of an image in a registry: copied to a scratch file, and compared with its
-    /// digest before anything of it is used.
-    pub(super) fn remote_layer(&self, layer: RemoteBlob) -> Result<Arc<Archive>> {
+    /// digest, and decoded with that of the configuration, before anything of it is used.
+    pub(super) fn remote_layer(
+        &self,
+        layer: RemoteBlob,
+        decoded: Option<&str>,
+    ) -> Result<Arc<Archive>> {
         let mut file = self.scratch.file()?;
         copy_compared(&layer, &file)?;
-        file.rewind()
-            .map_err(|error| Error::io("cannot read a scratch file", error))?;
+        let failed = |error| Error::io("cannot read a scratch file", error);
+        if let Some(decoded) = decoded {
+            file.rewind().map_err(failed)?;
+            let stored = file.try_clone().map_err(failed)?;
+            let compared =
+                layer_digests::compare(stored, decoded, Some(&layer.digest), self.observer);
+            compared.map_err(|error| error.path(&layer.path))?;
+        }
+        file.rewind().map_err(failed)?;
         let options = archive::Options {
             exclude: Exclude::default(),
             root: None,

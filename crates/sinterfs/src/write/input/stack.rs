@@ -4,7 +4,8 @@
 //! or an archive of an image one for each of its layers. **Invariant:** parts are in the order of
 //! the paths, layers lowest first.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_model::{Error, Quiet, Result, Setting, Source};
@@ -16,6 +17,7 @@ use super::detect::What;
 use super::docker_archive::{DockerArchive, Layer};
 use super::images::Images;
 use super::kinds::{Layering, MergePart, Whiteouts};
+use super::layer_digests;
 use super::named::{self, Named, Transport};
 use super::noticing::NoticingArchive;
 use super::oci;
@@ -96,7 +98,8 @@ impl<'a> Stack<'a> {
                 if let Some(layers) = layers.filter(|layers| layers.unpack)
                     && let Some(saved) = DockerArchive::of(&archive, &part.path, &Quiet)?
                 {
-                    let found = saved.layers(layers.platform.as_deref(), None, None)?;
+                    let platform = layers.platform.as_deref();
+                    let found = saved.layers(platform, None, None, self.request.observer)?;
                     return self.saved(part, found);
                 }
                 let archive = NoticingArchive::new(archive);
@@ -180,11 +183,49 @@ impl<'a> Stack<'a> {
     fn remote(&mut self, part: &MergePart, found: RemoteContainer) -> Result<()> {
         self.has_layout = true;
         let config = found.config.as_ref().map(remote_config).transpose()?;
-        self.configs.extend(config.flatten());
+        let config = config.flatten();
+        let decoded = layer_digests::named(config.as_deref(), found.layers.len());
+        let decoded = decoded.map_err(|error| error.path(place::shown(&part.path)))?;
+        self.configs.extend(config);
+        let mut decoded = decoded.into_iter().flatten();
+        let mut known = HashMap::new();
         for layer in found.layers {
-            let path = layer.path.clone();
-            let archive = self.request.remote_layer(layer)?;
-            self.archives.push(Arc::clone(&archive));
+            let (path, decoded) = (layer.path.clone(), decoded.next());
+            let again = known.get(&(layer.digest.clone(), decoded.clone())).cloned();
+            let archive = match again {
+                Some(archive) => archive,
+                None => {
+                    let digest = layer.digest.clone();
+                    let archive = self.request.remote_layer(layer, decoded.as_deref())?;
+                    known.insert((digest, decoded), Arc::clone(&archive));
+                    self.archives.push(Arc::clone(&archive));
+                    archive
+                }
+            };
+            self.push(part, Box::new(archive), &path, self.marks(What::Layout));
+        }
+        Ok(())
+    }
+
+    /// Adds layers that are files of an image, lowest first; one that comes again is opened once.
+    fn stored<L>(
+        &mut self,
+        part: &MergePart,
+        layers: Vec<(PathBuf, L)>,
+        open: impl Fn(&Request<'_>, L) -> Result<Arc<Archive>>,
+    ) -> Result<()> {
+        let mut known: HashMap<PathBuf, Arc<Archive>> = HashMap::new();
+        for (path, layer) in layers {
+            self.request.observer.check_cancelled()?;
+            let archive = match known.get(&path) {
+                Some(archive) => Arc::clone(archive),
+                None => {
+                    let archive = open(self.request, layer)?;
+                    known.insert(path.clone(), Arc::clone(&archive));
+                    self.archives.push(Arc::clone(&archive));
+                    archive
+                }
+            };
             self.push(part, Box::new(archive), &path, self.marks(What::Layout));
         }
         Ok(())
@@ -201,7 +242,8 @@ impl<'a> Stack<'a> {
             let what = "the archive holds no container image";
             Error::invalid(what).path(path)
         })?;
-        let found = saved.layers(layers.platform.as_deref(), Some(named.form), image)?;
+        let platform = layers.platform.as_deref();
+        let found = saved.layers(platform, Some(named.form), image, self.request.observer)?;
         self.saved(part, found)
     }
 
@@ -221,15 +263,16 @@ impl<'a> Stack<'a> {
                         the files of one image (dir:)";
             Error::invalid(what).path(dir)
         })?;
-        let found = oci::image(&*blobs, layers.platform.as_deref(), tag)?;
+        let platform = layers.platform.as_deref();
+        let found = oci::image(&*blobs, platform, tag, self.request.observer)?;
         self.configs.extend(found.config);
-        for name in found.layers {
-            let path = blobs.shown(&name);
-            let archive = self.request.archive(&path, &Exclude::default())?;
-            self.archives.push(Arc::clone(&archive));
-            self.push(part, Box::new(archive), &path, self.marks(What::Layout));
-        }
-        Ok(())
+        let layers = found
+            .layers
+            .iter()
+            .map(|name| (blobs.shown(name), blobs.shown(name)));
+        self.stored(part, layers.collect(), |request, path| {
+            request.archive(&path, &Exclude::default())
+        })
     }
 
     /// Adds the layers of an archive of an image.
@@ -242,13 +285,10 @@ impl<'a> Stack<'a> {
         // it has looked for the platform itself
         self.has_layout = true;
         self.configs.extend(config);
-        for layer in found {
-            let path = layer.path.clone();
-            let archive = self.request.layer(layer)?;
-            self.archives.push(Arc::clone(&archive));
-            self.push(part, Box::new(archive), &path, self.marks(What::Layout));
-        }
-        Ok(())
+        let layers = found.into_iter().map(|layer| (layer.path.clone(), layer));
+        self.stored(part, layers.collect(), |request, layer| {
+            request.layer(layer)
+        })
     }
 
     /// Fails if something was asked of sources that are not there.
