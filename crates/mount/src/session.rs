@@ -15,6 +15,7 @@ use std::time::Duration;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 use sinterfs_model::{Cursor, Dirent, Error, FileType, Image, Result};
+use sinterfs_platform::inherited::heeded;
 
 use crate::attach::{attach, mount_point};
 use crate::detach::{detach, is_busy, undo};
@@ -102,9 +103,9 @@ pub(crate) fn check_root(image: &dyn Image) -> Result<()> {
         .map_err(Error::into_corrupt_entry)
 }
 
-/// Starts to catch the signals that end a session.
+/// Starts to catch the signals that end a session, but those that this process ignores.
 pub(crate) fn catch_signals() -> Result<Signals> {
-    let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]);
+    let signals = Signals::new(heeded(&[SIGINT, SIGTERM, SIGHUP]));
     signals.map_err(|error| Error::io("cannot wait for signals", error))
 }
 
