@@ -10,6 +10,7 @@ pub mod daemon;
 mod attach;
 mod backing;
 mod backing_name;
+mod covered;
 mod detach;
 mod detached;
 mod device;

@@ -18,6 +18,7 @@ use sinterfs_model::{Cursor, Dirent, Error, FileType, Image, Result};
 use sinterfs_platform::inherited::heeded;
 
 use crate::attach::{attach, mount_point};
+use crate::covered::detach_covered;
 use crate::detach::{detach, is_busy, undo};
 use crate::idle::IdleUnmounter;
 use crate::mountinfo::{Mount, made_at, mounted_at};
@@ -270,7 +271,7 @@ impl Unmounter {
     pub fn unmount(&self, lazy: bool) -> Result<()> {
         match mounted_at(&self.mount.point)? {
             Some(top) if top.device == self.mount.device => detach(&top, lazy),
-            _ if !self.is_mounted()? => Ok(()),
+            _ if lazy || !self.is_mounted()? => detach_covered(&self.mount, lazy),
             _ => {
                 let busy = rustix::io::Errno::BUSY;
                 Err(Error::io(
