@@ -138,7 +138,10 @@ mod tests {
                 ..MountOptions::default()
             })
         };
-        assert_eq!([marked("sinter", None), marked("sinter", Some(8192))], [None, Some(8192)]);
+        assert_eq!(
+            [marked("sinter", None), marked("sinter", Some(8192))],
+            [None, Some(8192)]
+        );
         assert_eq!(marked("foo", None), Some(u32::MAX / PAGE * PAGE + MARK));
         assert_eq!(marked("foo", Some(131_072)), Some(126_976 + MARK));
         assert_eq!(marked("foo", Some(4096)), Some(4096));

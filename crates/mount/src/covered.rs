@@ -10,9 +10,7 @@ use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 
 use rustix::fs::CWD;
-use rustix::mount::{
-    MoveMountFlags, OpenTreeFlags, UnmountFlags, move_mount, open_tree, unmount,
-};
+use rustix::mount::{MoveMountFlags, OpenTreeFlags, UnmountFlags, move_mount, open_tree, unmount};
 use sinterfs_model::{Error, Result};
 
 use crate::detach::detach;
@@ -45,10 +43,7 @@ pub(crate) fn covers(all: &[Mount], mount: &Mount) -> Vec<Mount> {
 
 /// Calls `look` where nothing hides the mount: if something does, in a mount namespace that a
 /// thread has for itself. `None` where that is not allowed.
-pub(crate) fn uncovered<T: Send>(
-    mount: &Mount,
-    look: impl FnOnce() -> T + Send,
-) -> Option<T> {
+pub(crate) fn uncovered<T: Send>(mount: &Mount, look: impl FnOnce() -> T + Send) -> Option<T> {
     let covers = covers(&mounts().ok()?, mount);
     if covers.is_empty() {
         return Some(look());
@@ -95,7 +90,10 @@ pub(crate) fn detach_covered(mount: &Mount, lazy: bool) -> Result<()> {
     for (tree, cover) in lifted.iter().rev() {
         let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
         if let Err(errno) = move_mount(tree, "", CWD, &cover.point, flags) {
-            let what = format!("cannot put back the {} that was mounted over it", cover.kind);
+            let what = format!(
+                "cannot put back the {} that was mounted over it",
+                cover.kind
+            );
             result = result.and(Err(Error::io(what, errno)));
         }
     }
@@ -142,7 +140,11 @@ mod tests {
         ];
         let ids = |index: usize| {
             let covers = all.get(index).map(|mount| covers(&all, mount));
-            covers.unwrap_or_default().iter().map(|cover| cover.id).collect::<Vec<_>>()
+            covers
+                .unwrap_or_default()
+                .iter()
+                .map(|cover| cover.id)
+                .collect::<Vec<_>>()
         };
         assert_eq!(ids(0), [0_u64; 0]);
         assert_eq!(ids(1), [8]);

@@ -40,7 +40,7 @@ pub use backing::Backing;
 pub use backing_name::IMAGE_UUID;
 pub use detach::umount;
 pub use kernel::mount_kernel;
-pub use layers::mount_layers;
+pub use layers::{LAYERS_MAX, check_layers, mount_layers};
 pub use list::{MountedImage, mounted_images};
 pub use lower::LowerLayer;
 pub use options::{MountOptions, Trace};

@@ -72,7 +72,10 @@ fn parse(line: &[u8]) -> Option<Mount> {
     let point = fields.nth(1)?;
     let mut fields = fields.skip_while(|field| *field != b"-");
     let (kind, source) = (fields.nth(1)?, fields.next()?);
-    let mut options = fields.next().unwrap_or_default().split(|&byte| byte == b',');
+    let mut options = fields
+        .next()
+        .unwrap_or_default()
+        .split(|&byte| byte == b',');
     let max_read = options.find_map(|option| option.strip_prefix(b"max_read="));
     Some(Mount {
         id,

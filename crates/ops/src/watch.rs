@@ -345,7 +345,12 @@ mod tests {
         let reads = 2 * files.len() as u64 + 1;
         assert_eq!((activity.reads, activity.bytes), (reads, bytes));
         assert_eq!((activity.failed, activity.lookups), (1, 0));
-        assert!(watched.lookup(image.info().root, b"no such").unwrap().is_none());
+        assert!(
+            watched
+                .lookup(image.info().root, b"no such")
+                .unwrap()
+                .is_none()
+        );
         assert!(activity.read_times.is_sorted());
         let paths = read_paths;
         // of a file with several names the walk's last is the first here

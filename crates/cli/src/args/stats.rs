@@ -8,8 +8,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -91,12 +91,14 @@ impl StatsArgs {
         let record = self.record.as_ref().map(full).transpose()?;
         let record = record.map(|path| RecordFile::new(path, reads));
         let record = record.transpose()?.map(|file| Arc::new(Mutex::new(file)));
-        let on_read = record.clone().map(|record| -> Box<dyn FnMut(&[u8]) + Send> {
-            Box::new(move |line| {
-                let record = record.lock();
-                record.unwrap_or_else(PoisonError::into_inner).add(line);
-            })
-        });
+        let on_read = record
+            .clone()
+            .map(|record| -> Box<dyn FnMut(&[u8]) + Send> {
+                Box::new(move |line| {
+                    let record = record.lock();
+                    record.unwrap_or_else(PoisonError::into_inner).add(line);
+                })
+            });
         let watch = Arc::new(AccessRecorder::new(opened, on_read));
         let stats = self.stats.as_ref().map(full).transpose()?;
         let stats = stats.map(|path| {

@@ -16,8 +16,8 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use sinterfs::platform::inherited::heeded;
 use sinterfs::model::Ino;
+use sinterfs::platform::inherited::heeded;
 use sinterfs::{Error, Image, Kind, Result};
 
 use super::draw::{Look, draw};

@@ -345,6 +345,10 @@ fn xattr_losses(xattrs: &Xattrs<'_>) -> Vec<Loss> {
 }
 
 impl ImageWriter for SquashfsWriter {
+    fn memory_of_inode(&self) -> u64 {
+        300
+    }
+
     fn geometry(&self) -> Geometry {
         Geometry::PerFile {
             unit: self.options.block_size,
