@@ -667,7 +667,7 @@ fn the_peak_of_memory_is_within_the_bound_that_is_printed() {
     }
     let work = scratch();
     let tree = work.path().join("tree");
-    for dir in 0..20 {
+    for dir in 0..8 {
         let dir = tree.join(format!("directory number {dir}"));
         std::fs::create_dir_all(&dir).expect("a directory");
         for file in 0..1000 {
