@@ -78,7 +78,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "sinterfs-block",
         ],
     ),
-    ("sinterfs-mount", &["sinterfs-model"]),
+    ("sinterfs-mount", &["sinterfs-model", "sinterfs-platform"]),
     (
         "sinterfs-remote",
         &["sinterfs-model", "sinterfs-platform", "sinterfs-block"],
@@ -145,6 +145,7 @@ pub const UNSAFE_FILES: &[&str] = &[
     "crates/capi/src/lib.rs",
     "crates/cli/src/standard_files.rs",
     "crates/mount/src/namespace.rs",
+    "crates/platform/src/inherited.rs",
     "crates/platform/src/large_pieces.rs",
     "crates/platform/src/large_pieces/tests.rs",
     "crates/platform/src/memory.rs",

@@ -122,7 +122,12 @@ fn summary(report: &BuildReport, seconds: f64, verbose: bool) -> String {
         human((tree.bytes as f64 / seconds.max(1e-3)) as u64),
     );
     if verbose {
-        text += &format!("memory bound {}\n", human(pipeline.memory));
+        text += &format!(
+            "memory bound {}: stages {}, names and metadata {}\n",
+            human(pipeline.memory + pipeline.metadata_memory),
+            human(pipeline.memory),
+            human(pipeline.metadata_memory),
+        );
     }
     text += &root_digest(image);
     text += &pushed(report.pushed.as_deref());

@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM: the first asks the work to stop cleanly, the second ends the process.
+//! Ctrl-C and SIGTERM: the first asks the work to stop cleanly, the second ends the process. A
+//! signal that was ignored when the program was started, as by nohup(1), stays ignored.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -34,7 +35,11 @@ impl Interrupt {
 
 fn watched() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
-    for &signal in SIGNALS {
+    #[cfg(unix)]
+    let signals = sinterfs::platform::inherited::heeded(SIGNALS);
+    #[cfg(not(unix))]
+    let signals = SIGNALS.to_vec();
+    for signal in signals {
         // order matters: the second signal finds the flag set and ends the process
         let _ = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag));
         let _ = signal_hook::flag::register(signal, Arc::clone(&flag));

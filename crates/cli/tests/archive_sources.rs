@@ -650,3 +650,68 @@ fn a_directory_of_an_archive_is_the_root() {
         assert_eq!(failed.status.code(), Some(code), "{root}: {failed:?}");
     }
 }
+
+/// Returns the number of bytes in words such as `1.5 MB`.
+fn bytes_of(words: &str) -> f64 {
+    let (number, unit) = words.split_once(' ').expect("a number and a unit");
+    let power = ["B", "kB", "MB", "GB"]
+        .iter()
+        .position(|known| *known == unit);
+    number.parse::<f64>().expect("a number") * 1000_f64.powi(power.expect("a unit") as i32)
+}
+
+#[test]
+fn the_peak_of_memory_is_within_the_bound_that_is_printed() {
+    if !has("tar") || !has("python3") {
+        return;
+    }
+    let work = scratch();
+    let tree = work.path().join("tree");
+    for dir in 0..8 {
+        let dir = tree.join(format!("directory number {dir}"));
+        std::fs::create_dir_all(&dir).expect("a directory");
+        for file in 0..1000 {
+            let name = format!("a file with a name of some length, {file:05}");
+            std::fs::write(dir.join(name), format!("{file}")).expect("a file");
+        }
+    }
+    let status = Command::new("tar")
+        .args(["-cf", "tree.tar", "tree"])
+        .current_dir(&work)
+        .status();
+    assert!(status.expect("tar").success());
+    // only the one that waits for a program learns its peak
+    let script = "import resource, subprocess, sys\n\
+                  code = subprocess.call(sys.argv[1:])\n\
+                  print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)\n\
+                  sys.exit(code)";
+    for format in ["dwarfs", "squashfs", "erofs", "iso9660", "wim", "cramfs"] {
+        for (source, level) in [("tree.tar", "-l1"), ("tree", "-l1"), ("tree.tar", "-l5")] {
+            let mut command = Command::new("python3");
+            command.args([
+                "-c",
+                script,
+                env!("CARGO_BIN_EXE_sinter"),
+                "build",
+                "-v",
+                "--force",
+            ]);
+            command
+                .args(["-f", format, level, source, "-o", "image"])
+                .current_dir(&work);
+            let output = command.output().expect("python3");
+            let words = String::from_utf8_lossy(&output.stderr).into_owned()
+                + &String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{format} {source}: {words}");
+            let bound = words.split_once("memory bound ").expect("a bound").1;
+            let bound = bytes_of(bound.split_once(':').expect("its parts").0);
+            let peak: f64 = words
+                .lines()
+                .last()
+                .unwrap_or_default()
+                .parse()
+                .expect("a peak");
+            assert!(peak <= bound, "{format} {source} {level}: {peak} > {bound}");
+        }
+    }
+}

@@ -287,3 +287,147 @@ fn fuse_stands_in_only_where_that_is_not_forbidden() {
         run([Path::new("umount"), &dir]);
     }
 }
+
+#[test]
+fn mounts_of_other_subtypes_and_covered_ones_are_listed_and_unmounted() {
+    if !kernel_serves() {
+        return;
+    }
+    let work = scratch();
+    let (image, dir) = (image(work.path()), work.path().join("mnt"));
+    fs::create_dir(&dir).unwrap();
+    let listed = || {
+        let list = String::from_utf8(run(["mounts"]).stdout).unwrap();
+        let is_here = |line: &&str| line.contains(&format!(" on {} ", dir.display()));
+        list.lines()
+            .filter(is_here)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    for (options, kind) in [
+        (&["--kernel"][..], "erofs"),
+        (&["--fuse", "-o", "subtype=foo"], "fuse.foo"),
+        (&["--fuse", "-o", "subtype=foo,max_read=131072"], "fuse.foo"),
+    ] {
+        let words = [
+            &["mount"],
+            options,
+            &[image.to_str().unwrap(), dir.to_str().unwrap()],
+        ];
+        run(words.concat());
+        let line = format!("{} on {} ({kind})", image.display(), dir.display());
+        assert_eq!(listed(), [line.clone()]);
+        let cover = Command::new("mount")
+            .args(["-t", "tmpfs", "cover"])
+            .arg(&dir)
+            .status();
+        assert!(cover.unwrap().success());
+        fs::write(dir.join("of the cover"), "").unwrap();
+        assert_eq!(listed(), [line]);
+        // those of other tests are not to be ended: by its server, as `umount --all` does
+        kill_process(server(&dir), Signal::TERM).unwrap();
+        let begin = Instant::now();
+        while !listed().is_empty() {
+            assert!(begin.elapsed() < Duration::from_secs(20), "{kind}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(dir.join("of the cover").exists(), "{kind}");
+        assert!(Command::new("umount").arg(&dir).status().unwrap().success());
+        assert!(is_free(&dir));
+    }
+}
+
+#[test]
+fn a_mount_keeps_no_descriptors_and_no_ignored_signal_ends_it() {
+    if !kernel_serves() {
+        return;
+    }
+    let work = scratch();
+    let (image, dir) = (image(work.path()), work.path().join("mnt"));
+    fs::create_dir(&dir).unwrap();
+    let script = "exec 3>&1; trap '' HUP INT; \"$0\" mount \"$1\" \"$2\"";
+    // the output ends only when nobody has it any more
+    let output = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_sinter")])
+        .args([&image, &dir])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let pid = server(&dir);
+    for signal in [Signal::HUP, Signal::INT] {
+        kill_process(pid, signal).unwrap();
+    }
+    assert!(fs::read(dir.join("f3")).unwrap() == noise(3, LEN));
+    run([Path::new("umount"), &dir]);
+    ends(pid);
+    assert!(is_free(&dir));
+}
+
+#[test]
+fn a_record_is_complete_when_the_mount_has_ended() {
+    if !kernel_serves() {
+        return;
+    }
+    let work = scratch();
+    let (image, dir) = (image(work.path()), work.path().join("mnt"));
+    let list = work.path().join("list");
+    fs::create_dir(&dir).unwrap();
+    for way in ["--kernel", "--fuse"] {
+        for ours in [true, false] {
+            let record = ["mount", way, "--record", list.to_str().unwrap()];
+            run([
+                &record[..],
+                &[image.to_str().unwrap(), dir.to_str().unwrap()],
+            ]
+            .concat());
+            for number in 0..FILES {
+                fs::read(dir.join(format!("f{number}"))).unwrap();
+            }
+            if ours {
+                run([Path::new("umount"), &dir]);
+            } else {
+                assert!(Command::new("umount").arg(&dir).status().unwrap().success());
+            }
+            let names: Vec<_> = (0..FILES).map(|number| format!("f{number}\n")).collect();
+            assert_eq!(fs::read_to_string(&list).unwrap(), names.concat(), "{way}");
+            fs::remove_file(&list).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_hundred_images_are_layers_and_too_many_are_refused_at_once() {
+    if !kernel_serves() || !support::kernel_overlays() {
+        return;
+    }
+    let work = scratch();
+    let (tree, dir) = (work.path().join("tree"), work.path().join("mnt"));
+    fs::create_dir(&tree).unwrap();
+    fs::create_dir(&dir).unwrap();
+    let (first, other) = (
+        work.path().join("a.squashfs"),
+        work.path().join("b.squashfs"),
+    );
+    fs::write(tree.join("first"), "1").unwrap();
+    support::build("squashfs", &tree, &first, &[]);
+    fs::rename(tree.join("first"), tree.join("other")).unwrap();
+    support::build("squashfs", &tree, &other, &[]);
+    let words = |count: usize| {
+        let images = std::iter::repeat_n(other.as_path(), count - 1);
+        let before = [Path::new("mount"), &first].into_iter();
+        before
+            .chain(images)
+            .chain([dir.as_path()])
+            .map(Path::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let begin = Instant::now();
+    let refused = try_run(words(501));
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert!(message.contains("overlayfs takes 500"), "{message}");
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    run(words(100));
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 2);
+    run([Path::new("umount"), &dir]);
+    assert!(is_free(&dir));
+}

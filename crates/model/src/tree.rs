@@ -192,6 +192,11 @@ impl Tree {
         &self.arena[start..start + name.len as usize]
     }
 
+    /// Returns the bytes of all names and symlink targets.
+    pub fn name_bytes(&self) -> u64 {
+        self.arena.len() as u64
+    }
+
     /// Returns the path of a node by its first link, without a leading slash; empty for the root.
     pub fn path(&self, id: NodeId) -> Vec<u8> {
         let mut names = Vec::new();

@@ -209,6 +209,12 @@ pub trait ImageWriter: Send {
         Err(Error::invalid("the image has no base"))
     }
 
+    /// Returns the bytes of memory that reading the tree and writing the metadata take for each
+    /// inode at most, besides what the pipeline counts, without names.
+    fn memory_of_inode(&self) -> u64 {
+        750
+    }
+
     /// Writes the metadata and completes the image. The caller makes it durable.
     fn finish(self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary>;
 }

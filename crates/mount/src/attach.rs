@@ -115,7 +115,7 @@ fn mount_by_system_call(dir: &Path, options: &MountOptions) -> Result<Attached> 
     if options.allow_other || options.allow_root {
         data.push_str(",allow_other");
     }
-    if let Some(bytes) = options.max_read {
+    if let Some(bytes) = backing_name::marked_max_read(options) {
         data.push_str(&format!(",max_read={bytes}"));
     }
     data.push_str(&label_data(options));
@@ -200,7 +200,8 @@ fn helper_options(options: &MountOptions) -> String {
     let name = options.fsname.replace('\\', "\\\\").replace(',', "\\,");
     all.push(format!("fsname={name}"));
     all.push(format!("subtype={}", options.subtype));
-    all.extend(options.max_read.map(|bytes| format!("max_read={bytes}")));
+    let max_read = backing_name::marked_max_read(options);
+    all.extend(max_read.map(|bytes| format!("max_read={bytes}")));
     all.join(",")
 }
 

@@ -1,13 +1,19 @@
-//! The name of the computed file under a kernel mount, by which such mounts are recognized.
+//! The name of the computed file under a kernel mount, and other marks by which the mounts of this
+//! crate are recognized.
 //!
 //! **Invariant:** `is_ours` is true of every mount on a file named by `backing_name`, also on a
-//! loop device, and of every mount whose superblock has [`IMAGE_UUID`].
+//! loop device, of every mount whose superblock has [`IMAGE_UUID`], also where another one hides
+//! it, and of those of FUSE, whatever their subtype.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
+
+use crate::covered::uncovered;
 use crate::mountinfo::Mount;
 use crate::options::MountOptions;
+use crate::start::device_of;
 
 /// The UUID of the EROFS that is computed for a mount, by which such mounts are recognized.
 pub const IMAGE_UUID: [u8; 16] = *b"sinterfs\0\0\0\0\0\0\0\0";
@@ -15,6 +21,14 @@ pub const IMAGE_UUID: [u8; 16] = *b"sinterfs\0\0\0\0\0\0\0\0";
 /// What statfs(2) returns as the id of a file system with that UUID: its halves, combined by
 /// exclusive or (`uuid_to_fsid` of Linux).
 const IMAGE_FSID: u64 = u64::from_le_bytes(*b"sinterfs");
+
+/// The type of a mount through FUSE, unless another subtype is asked for.
+const FUSE_KIND: &str = "fuse.sinter";
+
+/// What `max_read` leaves when it is divided by [`PAGE`] in a mount through FUSE of another
+/// subtype: the kernel shows all users this option, and nothing else that we could choose.
+const MARK: u32 = 0x51e;
+const PAGE: u32 = 4096;
 
 /// The prefix of the name, by which mounts are recognized.
 const PREFIX: &str = "sinter:";
@@ -53,7 +67,20 @@ pub(crate) fn backing_name(options: &MountOptions) -> String {
     format!("{PREFIX}{}", clean.split_at(end).0)
 }
 
-/// Returns whether a mount is one of EROFS, or of overlayfs, that this crate made.
+/// Returns `max_read` with the mark of this crate for a subtype that does not show whose mount it
+/// is; no more than what was asked for. What is too small stays as it is.
+pub(crate) fn marked_max_read(options: &MountOptions) -> Option<u32> {
+    if FUSE_KIND.strip_prefix("fuse.") == Some(&options.subtype) {
+        return options.max_read;
+    }
+    let most = options.max_read.unwrap_or(u32::MAX);
+    match most.checked_sub(MARK).map(|rest| rest / PAGE * PAGE) {
+        Some(pages @ PAGE..) => Some(pages + MARK),
+        _ => options.max_read,
+    }
+}
+
+/// Returns whether this crate made a mount.
 pub(crate) fn is_ours(mount: &Mount) -> bool {
     let is_named = |path: &Path| {
         let name = path.file_name().map(OsStrExt::as_bytes);
@@ -61,6 +88,8 @@ pub(crate) fn is_ours(mount: &Mount) -> bool {
     };
     let source = mount.source.as_path();
     match mount.kind.as_str() {
+        FUSE_KIND => true,
+        kind if kind.starts_with("fuse.") => mount.max_read.is_some_and(|max| max % PAGE == MARK),
         "overlay" => source.as_os_str().as_bytes().starts_with(PREFIX.as_bytes()),
         "erofs" => {
             let on_loop_device = || {
@@ -69,15 +98,21 @@ pub(crate) fn is_ours(mount: &Mount) -> bool {
             };
             (source.starts_with("/proc/self/fd") && is_named(source))
                 || on_loop_device()
-                || has_image_uuid(&mount.point)
+                || has_image_uuid(mount)
         }
         _ => false,
     }
 }
 
-/// Returns whether the file system that is topmost at a mount point has [`IMAGE_UUID`].
-fn has_image_uuid(point: &Path) -> bool {
-    rustix::fs::statvfs(point).is_ok_and(|found| found.f_fsid == IMAGE_FSID)
+/// Returns whether the file system of a mount has [`IMAGE_UUID`], also if another one hides it.
+fn has_image_uuid(mount: &Mount) -> bool {
+    let look = || {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = rustix::fs::open(&mount.point, flags, Mode::empty()).ok()?;
+        let is_it = device_of(&dir)? == mount.device;
+        Some(is_it && rustix::fs::fstatvfs(&dir).ok()?.f_fsid == IMAGE_FSID)
+    };
+    uncovered(mount, look).flatten().unwrap_or(false)
 }
 
 /// Returns the file under a loop device.
@@ -88,4 +123,27 @@ fn backing_file(device: &Path) -> Option<PathBuf> {
     let text = std::fs::read(path).ok()?;
     let line = text.strip_suffix(b"\n").unwrap_or(&text);
     Some(PathBuf::from(std::ffi::OsStr::from_bytes(line)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_subtype_is_marked_within_what_was_asked_for() {
+        let marked = |subtype: &str, max_read| {
+            marked_max_read(&MountOptions {
+                subtype: subtype.into(),
+                max_read,
+                ..MountOptions::default()
+            })
+        };
+        assert_eq!(
+            [marked("sinter", None), marked("sinter", Some(8192))],
+            [None, Some(8192)]
+        );
+        assert_eq!(marked("foo", None), Some(u32::MAX / PAGE * PAGE + MARK));
+        assert_eq!(marked("foo", Some(131_072)), Some(126_976 + MARK));
+        assert_eq!(marked("foo", Some(4096)), Some(4096));
+    }
 }

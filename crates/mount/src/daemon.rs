@@ -5,12 +5,14 @@
 //! parent until then. **Invariant:** no fork without exec, so no unsafe code and no lost threads;
 //! the parent reports success only for a mount that can be used.
 
+use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use sinterfs_model::{Error, Kind, Result};
+use sinterfs_platform::inherited;
 
 const READY: u8 = b'r';
 const FAILED: u8 = b'f';
@@ -21,7 +23,9 @@ const LONGEST: u64 = 64 << 10;
 /// exit code that the child reports.
 ///
 /// The child must call `detach_from_terminal` and then `report_to_parent`. Its standard error is
-/// that of the parent until then; its standard input is what the command says.
+/// that of the parent until then; its standard input is what the command says. It gets no other
+/// descriptors but those that its arguments name, as `/dev/fd/5`: a mount outlives the locks and
+/// pipes of who makes it.
 pub fn start(command: &mut Command) -> Result<u8> {
     let (report, mut child) = report_of(command)?;
     outcome(&report).unwrap_or_else(|| Err(ended_early(&mut child)))
@@ -37,6 +41,7 @@ pub fn start_apart(command: &mut Command) -> Result<u8> {
 
 /// Starts a child and reads what it reports.
 fn report_of(command: &mut Command) -> Result<(Vec<u8>, Child)> {
+    keep_descriptors(command);
     command.stdout(Stdio::piped());
     let child = command.spawn();
     let mut child = child.map_err(|error| Error::io("cannot start in the background", error))?;
@@ -51,6 +56,20 @@ fn report_of(command: &mut Command) -> Result<(Vec<u8>, Child)> {
         ));
     }
     Ok((report, child))
+}
+
+/// Keeps the descriptors of this process from children, but those that the arguments of a command
+/// name.
+pub fn keep_descriptors(command: &Command) {
+    let words: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
+    let names = |number: i32| {
+        let paths = ["/dev/fd/", "/proc/self/fd/"].map(|dir| format!("{dir}{number}"));
+        let is_path = |rest: &str| !rest.starts_with(|next: char| next.is_ascii_digit());
+        let named = |word: &str, path: &String| word.split(path.as_str()).skip(1).any(is_path);
+        let mut words = words.iter();
+        words.any(|word| paths.iter().any(|path| named(word, path)))
+    };
+    inherited::keep_from_children(names);
 }
 
 /// Ends a child whose result is not known, as umount would: on this signal it unmounts.

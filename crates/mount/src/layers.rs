@@ -24,6 +24,23 @@ use crate::stacked::{check_possible, stack};
 use crate::start::{Event, Serving};
 use crate::upper::{Prepared, Upper};
 
+/// The most images in one mount: what overlayfs takes.
+pub const LAYERS_MAX: usize = 500;
+
+/// Threads for all layers together, as long as each has two.
+const THREADS: usize = 64;
+
+/// Fails if one mount cannot have so many images.
+pub fn check_layers(count: usize) -> Result<()> {
+    if count <= LAYERS_MAX {
+        return Ok(());
+    }
+    Err(Error::limit(format!(
+        "{count} images in one mount: overlayfs takes {LAYERS_MAX}; `sinter merge` makes one image \
+         of several"
+    )))
+}
+
 /// Mounts images as layers, the topmost first, below the upper layer if there is one, and serves
 /// them with threads of their own. Returns also why layers are not mounted by the kernel's EROFS
 /// where that was tried.
@@ -40,10 +57,15 @@ pub fn mount_layers(
         let what = format!("the mount option {option} is one of FUSE, not of overlayfs");
         return Err(Error::invalid(what));
     }
+    check_layers(layers.len())?;
     check_possible()?;
     let point = mount_point(dir, &options.subtype)?;
     let signals = options.catch_signals.then(catch_signals).transpose()?;
-    let started = layers.iter().map(|layer| lower::start(layer, options));
+    let mut each = options.clone();
+    if each.threads == 0 && layers.len() > 1 {
+        each.threads = each.thread_count().min((THREADS / layers.len()).max(2));
+    }
+    let started = layers.iter().map(|layer| lower::start(layer, &each));
     let mut lowers: Vec<Lower> = started.collect::<Result<_>>()?;
     let fell_back = lowers.iter_mut().find_map(|lower| lower.fell_back.take());
     let requests = lowers.first().map(|lower| Arc::clone(&lower.requests));

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use sinterfs_model::Result;
 
 use crate::backing_name;
+use crate::covered::detach_covered;
 use crate::mountinfo::{Mount, mounts};
 
 /// A mounted image.
@@ -22,25 +23,32 @@ pub struct MountedImage {
     /// The type of the file system as the kernel names it: `erofs`, `overlay` or `fuse.` with the
     /// subtype.
     pub kind: String,
+    mount: Mount,
+}
+
+impl MountedImage {
+    /// Unmounts this mount, also one that another one hides, which is then where it was. See
+    /// `umount` for `lazy`.
+    pub fn unmount(&self, lazy: bool) -> Result<()> {
+        detach_covered(&self.mount, lazy).map_err(|error| error.path(&self.point))
+    }
 }
 
 /// Returns the images that are mounted in the mount namespace of this process, in the order in
 /// which they were mounted.
 pub fn mounted_images() -> Result<Vec<MountedImage>> {
-    let ours = |mount: &Mount| mount.kind == "fuse.sinter" || backing_name::is_ours(mount);
-    let images = mounts()?
-        .into_iter()
-        .filter(ours)
-        .map(|mount| MountedImage {
-            source: match (mount.kind.as_str(), mount.source.file_name()) {
-                ("overlay", _) => backing_name::without_prefix(&mount.source),
-                ("erofs", Some(name)) if mount.source.starts_with("/proc/self/fd") => {
-                    backing_name::without_prefix(Path::new(name))
-                }
-                _ => mount.source,
-            },
-            point: mount.point,
-            kind: mount.kind,
-        });
+    let ours = mounts()?.into_iter().filter(backing_name::is_ours);
+    let images = ours.map(|mount| MountedImage {
+        source: match (mount.kind.as_str(), mount.source.file_name()) {
+            ("overlay", _) => backing_name::without_prefix(&mount.source),
+            ("erofs", Some(name)) if mount.source.starts_with("/proc/self/fd") => {
+                backing_name::without_prefix(Path::new(name))
+            }
+            _ => mount.source.clone(),
+        },
+        point: mount.point.clone(),
+        kind: mount.kind.clone(),
+        mount,
+    });
     Ok(images.collect())
 }

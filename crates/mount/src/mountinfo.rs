@@ -11,6 +11,9 @@ use sinterfs_model::{Error, Result};
 /// A mount that this process sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount {
+    /// The number of the mount, and of the one on which it is mounted.
+    pub(crate) id: u64,
+    pub(crate) parent: u64,
     /// The device as `major:minor`.
     pub(crate) device: String,
     /// The mount point.
@@ -19,6 +22,8 @@ pub(crate) struct Mount {
     pub(crate) kind: String,
     /// The source: a device, a file or a name.
     pub(crate) source: PathBuf,
+    /// The option `max_read` of FUSE.
+    pub(crate) max_read: Option<u32>,
 }
 
 /// Lists all mounts, the oldest first.
@@ -49,24 +54,37 @@ pub(crate) fn mounted_at(point: &Path) -> Result<Option<Mount>> {
 /// has no device: its session ends at once, as one that is unmounted later does.
 pub(crate) fn made_at(point: &Path) -> Result<Mount> {
     Ok(mounted_at(point)?.unwrap_or_else(|| Mount {
+        id: 0,
+        parent: 0,
         device: String::new(),
         point: point.to_owned(),
         kind: String::new(),
         source: PathBuf::new(),
+        max_read: None,
     }))
 }
 
 fn parse(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|&byte| byte == b' ');
-    let device = fields.nth(2)?;
+    let mut number = || std::str::from_utf8(fields.next()?).ok()?.parse().ok();
+    let (id, parent) = (number()?, number()?);
+    let device = fields.next()?;
     let point = fields.nth(1)?;
     let mut fields = fields.skip_while(|field| *field != b"-");
     let (kind, source) = (fields.nth(1)?, fields.next()?);
+    let mut options = fields
+        .next()
+        .unwrap_or_default()
+        .split(|&byte| byte == b',');
+    let max_read = options.find_map(|option| option.strip_prefix(b"max_read="));
     Some(Mount {
+        id,
+        parent,
         device: String::from_utf8_lossy(device).into_owned(),
         point: PathBuf::from(OsString::from_vec(unescape(point))),
         kind: String::from_utf8_lossy(&unescape(kind)).into_owned(),
         source: PathBuf::from(OsString::from_vec(unescape(source))),
+        max_read: max_read.and_then(|bytes| std::str::from_utf8(bytes).ok()?.parse().ok()),
     })
 }
 
@@ -95,8 +113,9 @@ mod tests {
     #[test]
     fn lines_of_the_kernel() {
         let line =
-            br"36 35 0:57 / /mnt/a\040b\134c rw,noatime master:1 shared:2 - fuse.sinter x\040y ro";
+            br"36 35 0:57 / /mnt/a\040b\134c rw,noatime master:1 shared:2 - fuse.sinter x\040y ro,max_read=7";
         let mount = parse(line).unwrap();
+        assert_eq!((mount.id, mount.parent, mount.max_read), (36, 35, Some(7)));
         assert_eq!(mount.device, "0:57");
         assert_eq!(mount.point, Path::new(r"/mnt/a b\c"));
         assert_eq!(mount.kind, "fuse.sinter");

@@ -15,8 +15,10 @@ use std::time::Duration;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 use sinterfs_model::{Cursor, Dirent, Error, FileType, Image, Result};
+use sinterfs_platform::inherited::heeded;
 
 use crate::attach::{attach, mount_point};
+use crate::covered::detach_covered;
 use crate::detach::{detach, is_busy, undo};
 use crate::idle::IdleUnmounter;
 use crate::mountinfo::{Mount, made_at, mounted_at};
@@ -102,9 +104,9 @@ pub(crate) fn check_root(image: &dyn Image) -> Result<()> {
         .map_err(Error::into_corrupt_entry)
 }
 
-/// Starts to catch the signals that end a session.
+/// Starts to catch the signals that end a session, but those that this process ignores.
 pub(crate) fn catch_signals() -> Result<Signals> {
-    let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]);
+    let signals = Signals::new(heeded(&[SIGINT, SIGTERM, SIGHUP]));
     signals.map_err(|error| Error::io("cannot wait for signals", error))
 }
 
@@ -269,7 +271,7 @@ impl Unmounter {
     pub fn unmount(&self, lazy: bool) -> Result<()> {
         match mounted_at(&self.mount.point)? {
             Some(top) if top.device == self.mount.device => detach(&top, lazy),
-            _ if !self.is_mounted()? => Ok(()),
+            _ if lazy || !self.is_mounted()? => detach_covered(&self.mount, lazy),
             _ => {
                 let busy = rustix::io::Errno::BUSY;
                 Err(Error::io(

@@ -128,10 +128,17 @@ fn overlay(
     set("source", &stack_name(options))?;
     let names: Vec<_> = (0..count).map(|number| number.to_string()).collect();
     let lowers = names.join(":");
-    if lowers.len() > PARAMETER_MAX {
-        return Err(Errno::TOOBIG);
+    if lowers.len() <= PARAMETER_MAX {
+        set("lowerdir", &lowers)?;
+    } else {
+        // one by one, since Linux 6.8
+        for name in &names {
+            match set("lowerdir+", name) {
+                Err(Errno::INVAL) => return Err(Errno::TOOBIG),
+                other => other?,
+            }
+        }
     }
-    set("lowerdir", &lowers)?;
     if let Some(prepared) = upper {
         let base = shown_path(prepared);
         set("upperdir", &format!("{base}/upper"))?;

@@ -61,13 +61,13 @@ pub(crate) fn serve_in_background(
         let _ = on_end.send(Event::Ended(server.run()));
     };
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let before = serving_threads();
+    let before = threads();
     let thread = std::thread::Builder::new().name("mount".into()).spawn(run);
     thread.map_err(failed("cannot start a thread"))?;
-    let are_all_there = || match (&before, serving_threads()) {
-        (Some(before), Some(now)) => now.difference(before).count() >= options.thread_count(),
-        // without /proc nobody can tell
-        _ => true,
+    // without /proc nobody can tell
+    let are_all_there = || {
+        let now = before.as_ref().and_then(count_of_new);
+        now.is_none_or(|now| now >= options.thread_count())
     };
     for _ in 0..LOOKS {
         if are_all_there() {
@@ -90,16 +90,22 @@ pub(crate) fn serve_in_background(
     })
 }
 
-/// Returns the threads of this process that answer requests, by the name that the library gives
-/// them; `None` where there is no /proc.
-fn serving_threads() -> Option<BTreeSet<OsString>> {
+/// Returns the threads of this process; `None` where there is no /proc.
+fn threads() -> Option<BTreeSet<OsString>> {
+    let tasks = std::fs::read_dir("/proc/self/task").ok()?;
+    Some(tasks.flatten().map(|task| task.file_name()).collect())
+}
+
+/// Counts the threads that answer requests and were not there before, by the name that the library
+/// gives them. Only names of new threads are read: there may be thousands of others.
+fn count_of_new(before: &BTreeSet<OsString>) -> Option<usize> {
+    let tasks = std::fs::read_dir("/proc/self/task").ok()?.flatten();
     let serves = |task: &DirEntry| {
         let name = std::fs::read(task.path().join("comm"));
         name.is_ok_and(|name| name.starts_with(b"fuser-"))
     };
-    let tasks = std::fs::read_dir("/proc/self/task").ok()?;
-    let serving = tasks.filter_map(|task| task.ok().filter(serves));
-    Some(serving.map(|task| task.file_name()).collect())
+    let new = tasks.filter(|task| !before.contains(&task.file_name()));
+    Some(new.filter(serves).count())
 }
 
 /// Raises the read-ahead of a mount, since FUSE itself allows at most 128 KiB; only root may. A

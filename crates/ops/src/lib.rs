@@ -45,4 +45,4 @@ pub use usage::{
 };
 pub use verify::{VerifyReport, verify};
 pub use walk::{Visit, WalkEntry, WalkStep, walk};
-pub use watch::{Activity, Watched};
+pub use watch::{Activity, OnRead, Watched};

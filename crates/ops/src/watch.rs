@@ -1,17 +1,18 @@
 //! An image that counts its calls and records the order in which files were read.
 //!
 //! Enters an image and questions; leaves the image's answers, and numbers. **Invariant:** answers
-//! are the image's own; counting takes no lock, remembering a short one for each read.
+//! are the image's own; counting takes no lock, remembering a short one for each call. The path of a
+//! file is reported before its first read returns.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sinterfs_model::{Cursor, Dirent, Image, Ino, Inode, Result, Xattrs};
 
-use crate::walk::{Visit, WalkStep, walk};
+use crate::walk::{WalkStep, walk};
 
 /// Steps of times between a power of two and the next.
 const STEPS: u64 = 4;
@@ -42,6 +43,9 @@ pub struct Activity {
     pub read_times: [Duration; 4],
 }
 
+/// Receives the path of each file before its first read returns, and nothing after each other call.
+pub type OnRead = Box<dyn FnMut(Option<&[u8]>) + Send>;
+
 /// An image and what was asked of it.
 pub struct Watched {
     image: Arc<dyn Image>,
@@ -59,10 +63,33 @@ pub struct Watched {
 }
 
 /// The files that were read.
-#[derive(Default)]
 struct ReadOrder {
     seen: HashSet<Ino>,
-    files: Vec<Ino>,
+    /// The directory and the name by which an inode was found first.
+    names: HashMap<Ino, (Ino, Box<[u8]>)>,
+    on_read: OnRead,
+}
+
+impl ReadOrder {
+    fn learn(&mut self, dir: Ino, name: &[u8], ino: Ino) {
+        self.names.entry(ino).or_insert_with(|| (dir, name.into()));
+    }
+
+    /// Returns the path of an inode; `None` if not all of its names were seen.
+    fn path(&self, root: Ino, ino: Ino) -> Option<Vec<u8>> {
+        let (mut names, mut at) = (Vec::new(), ino);
+        while at != root {
+            let (dir, name) = self.names.get(&at)?;
+            // directories of a damaged image may be in each other
+            if names.len() > self.names.len() {
+                return None;
+            }
+            names.push(&**name);
+            at = *dir;
+        }
+        names.reverse();
+        Some(names.join(&b'/'))
+    }
 }
 
 impl std::fmt::Debug for Watched {
@@ -74,9 +101,9 @@ impl std::fmt::Debug for Watched {
 }
 
 impl Watched {
-    /// Watches an image; the order of the files that are read is remembered on demand, 24 bytes a
-    /// file.
-    pub fn new(image: Arc<dyn Image>, remember: bool) -> Self {
+    /// Watches an image. To report paths it remembers the names that were looked up or listed, some
+    /// 100 bytes each; of a file with several names the one that was seen first is reported.
+    pub fn new(image: Arc<dyn Image>, on_read: Option<OnRead>) -> Self {
         let zero = || AtomicU64::new(0);
         Self {
             image,
@@ -89,7 +116,13 @@ impl Watched {
             bytes: zero(),
             nanos: zero(),
             times: std::array::from_fn(|_| zero()),
-            order: remember.then(Mutex::default),
+            order: on_read.map(|on_read| {
+                Mutex::new(ReadOrder {
+                    seen: HashSet::new(),
+                    names: HashMap::new(),
+                    on_read,
+                })
+            }),
         }
     }
 
@@ -114,31 +147,37 @@ impl Watched {
         }
     }
 
-    /// Returns the paths of the files that were read, in the order of their first reads; of a file
-    /// with several names the first of a walk. Walks the image.
-    pub fn paths(&self) -> Result<Vec<Vec<u8>>> {
-        let Some(order) = &self.order else {
-            return Ok(Vec::new());
+    fn order(&self) -> Option<MutexGuard<'_, ReadOrder>> {
+        let order = self.order.as_ref()?;
+        Some(order.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reports that something other than content was asked for.
+    fn report_call(&self) {
+        if let Some(mut order) = self.order() {
+            (order.on_read)(None);
+        }
+    }
+
+    /// Reports a read, with the path of a file that is read for the first time.
+    fn report_read(&self, ino: Ino) {
+        let root = self.image.info().root;
+        let Some(mut order) = self.order() else {
+            return;
         };
-        let files = order
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .files
-            .clone();
-        let mut places: std::collections::HashMap<Ino, usize> =
-            files.into_iter().zip(0..).collect();
-        let mut paths = vec![Vec::new(); places.len()];
-        walk(&*self.image, self.image.info().root, &mut |visit| {
-            if let Visit::Enter(entry) = visit
-                && let Some(place) = places.remove(&entry.ino)
-            {
-                paths[place] = entry.path.to_vec();
-            }
-            let left = !places.is_empty();
-            Ok(if left { WalkStep::On } else { WalkStep::Stop })
-        })?;
-        paths.retain(|path| !path.is_empty());
-        Ok(paths)
+        if !order.seen.insert(ino) {
+            return (order.on_read)(None);
+        }
+        if let Some(path) = order.path(root, ino) {
+            return (order.on_read)(Some(&path));
+        }
+        drop(order);
+        // found by its number: all names are looked at; what cannot be listed has no path
+        let _ = walk(self, root, &mut |_| Ok(WalkStep::On));
+        if let Some(mut order) = self.order() {
+            let path = order.path(root, ino);
+            (order.on_read)(path.as_deref());
+        }
     }
 
     fn count_read(&self, ino: Ino, began: Instant, read: &Result<usize>) {
@@ -152,12 +191,7 @@ impl Watched {
             Ok(count) => add(&self.bytes, *count as u64),
             Err(_) => add(&self.failed, 1),
         };
-        if let Some(order) = &self.order {
-            let mut order = order.lock().unwrap_or_else(PoisonError::into_inner);
-            if order.seen.insert(ino) {
-                order.files.push(ino);
-            }
-        }
+        self.report_read(ino);
     }
 }
 
@@ -190,7 +224,9 @@ impl Image for Watched {
 
     fn inode(&self, ino: Ino) -> Result<Inode> {
         self.attributes.fetch_add(1, Ordering::Relaxed);
-        self.image.inode(ino)
+        let inode = self.image.inode(ino);
+        self.report_call();
+        inode
     }
 
     fn read_dir(
@@ -200,17 +236,33 @@ impl Image for Watched {
         visit: &mut dyn FnMut(Dirent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         self.listings.fetch_add(1, Ordering::Relaxed);
-        self.image.read_dir(dir, from, visit)
+        let read = self.image.read_dir(dir, from, &mut |entry| {
+            if let Some(mut order) = self.order() {
+                order.learn(dir, entry.name, entry.ino);
+            }
+            visit(entry)
+        });
+        self.report_call();
+        read
     }
 
     fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
         self.lookups.fetch_add(1, Ordering::Relaxed);
-        self.image.lookup(dir, name)
+        let found = self.image.lookup(dir, name);
+        if let Some(mut order) = self.order() {
+            if let Ok(Some(ino)) = found {
+                order.learn(dir, name, ino);
+            }
+            (order.on_read)(None);
+        }
+        found
     }
 
     fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
         self.links.fetch_add(1, Ordering::Relaxed);
-        self.image.read_link(ino)
+        let link = self.image.read_link(ino);
+        self.report_call();
+        link
     }
 
     fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
@@ -222,7 +274,9 @@ impl Image for Watched {
 
     fn xattrs(&self, ino: Ino) -> Result<Xattrs> {
         self.xattrs.fetch_add(1, Ordering::Relaxed);
-        self.image.xattrs(ino)
+        let xattrs = self.image.xattrs(ino);
+        self.report_call();
+        xattrs
     }
 }
 
@@ -231,6 +285,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
     use super::*;
+    use crate::walk::Visit;
 
     #[test]
     fn times_are_measured_to_a_quarter() {
@@ -254,7 +309,12 @@ mod tests {
     #[test]
     fn answers_are_the_images_own_and_counted() {
         let image = Arc::new(sinterfs_testkit::sample(7));
-        let watched = Watched::new(image.clone(), true);
+        let reported = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&reported);
+        let on_read: OnRead = Box::new(move |path| {
+            sink.lock().unwrap().extend(path.map(<[u8]>::to_vec));
+        });
+        let watched = Watched::new(image.clone(), Some(on_read));
         let mut files = Vec::new();
         walk(&*image, image.info().root, &mut |visit| {
             if let Visit::Enter(entry) = visit
@@ -268,21 +328,31 @@ mod tests {
         files.reverse();
         let mut seen = HashSet::new();
         files.retain(|(_, ino)| seen.insert(*ino));
-        let mut bytes = 0;
+        let (mut bytes, mut names, mut read_paths) = (0, HashSet::new(), Vec::new());
         for (_, ino) in files.iter().chain(&files) {
             let (mut ours, mut theirs) = (vec![0; 100], vec![0; 100]);
             let read = watched.read_at(*ino, 0, &mut ours).unwrap();
             assert_eq!(read, image.read_at(*ino, 0, &mut theirs).unwrap());
             assert_eq!(ours, theirs);
             bytes += read as u64;
+            // before the read returns
+            let last = read_paths.len();
+            read_paths.extend(reported.lock().unwrap().get(last..).unwrap().to_vec());
+            assert!(names.insert(*ino) == (read_paths.len() > last));
         }
         assert!(watched.read_at(Ino(u64::MAX), 0, &mut [0]).is_err());
         let activity = watched.activity();
         let reads = 2 * files.len() as u64 + 1;
         assert_eq!((activity.reads, activity.bytes), (reads, bytes));
         assert_eq!((activity.failed, activity.lookups), (1, 0));
+        assert!(
+            watched
+                .lookup(image.info().root, b"no such")
+                .unwrap()
+                .is_none()
+        );
         assert!(activity.read_times.is_sorted());
-        let paths = watched.paths().unwrap();
+        let paths = read_paths;
         // of a file with several names the walk's last is the first here
         assert_eq!(paths.len(), files.len());
         let ino = |path: &[u8]| {
@@ -294,6 +364,5 @@ mod tests {
         let found: Vec<Ino> = paths.iter().map(|path| ino(path)).collect();
         let read: Vec<Ino> = files.iter().map(|(_, ino)| *ino).collect();
         assert_eq!(found, read);
-        assert!(Watched::new(image, false).paths().unwrap().is_empty());
     }
 }

@@ -17,6 +17,13 @@ use crate::store::store;
 use crate::threads;
 use crate::warning_counter::WarningCounter;
 
+/// Bytes of a program that builds: its code, its libraries and the stacks of its threads.
+const PROGRAM: u64 = 32 << 20;
+
+/// The most copies of a name in memory: of the source, of the tree, in directories and in what is
+/// written of them.
+const COPIES_OF_NAMES: u64 = 4;
+
 /// Packs the tree of a source with a writer and returns what was done.
 ///
 /// Memory: `Options::memory`, divided by `Budget`, and the names of the tree. Blocks that are no
@@ -56,6 +63,7 @@ pub fn build(
     let stored = store(&reads, &mut *writer, &*encoder, &cut, &budget, observer)?;
     let placed = place(&mut tree, &contents, stored)?;
     options.transform.apply(&mut tree)?;
+    let metadata_memory = metadata_memory(&tree, writer.memory_of_inode());
     let image = finish(writer, &tree, &placed, observer)?;
     Ok(Report {
         tree: tree.stats(),
@@ -64,9 +72,19 @@ pub fn build(
         changed: problems.changed.into_inner(),
         retried: problems.retried.into_inner(),
         memory: budget.memory.max(plan.decoding_memory()),
+        metadata_memory,
         image,
         ..placed.report
     })
+}
+
+/// Returns the most memory that a build takes besides what the budget counts, for inodes of so many
+/// bytes.
+fn metadata_memory(tree: &Tree, inode: u64) -> u64 {
+    let inodes = tree.nodes().len() as u64;
+    let of_inodes = inodes.saturating_mul(inode);
+    let of_names = tree.name_bytes().saturating_mul(COPIES_OF_NAMES);
+    PROGRAM.saturating_add(of_inodes).saturating_add(of_names)
 }
 
 /// Copies the blocks of the base that are used, and writes the metadata.

@@ -34,6 +34,8 @@ pub struct Report {
     pub unused_bytes: u64,
     /// The memory limit of the pipeline in bytes.
     pub memory: u64,
+    /// The most bytes that the program itself, names and the metadata of the image take besides.
+    pub metadata_memory: u64,
     /// The writer's summary of the image.
     pub image: Summary,
 }

@@ -15,6 +15,8 @@
 
 mod directory;
 pub mod files;
+#[cfg(unix)]
+pub mod inherited;
 #[cfg(target_os = "linux")]
 mod large_pieces;
 pub mod memory;

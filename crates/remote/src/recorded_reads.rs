@@ -29,6 +29,8 @@ struct Noted {
     seen: BTreeMap<u64, u64>,
     /// Leaves in the order of their first reads; neighbours that follow each other are joined.
     order: Vec<Range<u64>>,
+    /// Whether leaves were added since somebody asked.
+    has_news: bool,
 }
 
 /// What was read of a remote image.
@@ -56,6 +58,11 @@ impl ReadRecorder {
         }
     }
 
+    /// Returns whether anything was read for the first time since the last call.
+    pub fn take_news(&self) -> bool {
+        std::mem::take(&mut self.noted().has_news)
+    }
+
     /// Returns what was read until now; `None` if no remote image was opened.
     pub fn reads(&self) -> Option<RecordedReads> {
         let noted = self.noted();
@@ -77,6 +84,7 @@ impl Noted {
         if before.is_some_and(|(_, end)| leaf < end) {
             return;
         }
+        self.has_news = true;
         let end = leaf.saturating_add(1);
         let start = before.filter(|(_, before)| *before == leaf);
         let start = start.map_or(leaf, |(start, _)| start);

@@ -21,6 +21,6 @@ pub use overlay::mount_overlay;
 pub use serve::{MountMethod, Mounted, mount, mount_layers};
 
 pub use sinterfs_mount::{
-    Ended, MountOptions, MountedImage, Session, Upper, WantedMount, daemon, mounted_images, umount,
-    wanted_mounts,
+    Ended, MountOptions, MountedImage, Session, Upper, WantedMount, check_layers, daemon,
+    mounted_images, umount, wanted_mounts,
 };

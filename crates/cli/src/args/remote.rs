@@ -113,6 +113,15 @@ impl ReadNotes {
         self.0.reads().map_or(0, |reads| reads.bytes())
     }
 
+    /// Returns whether anything was read since the last call.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(dead_code, reason = "only mounts fetch ahead")
+    )]
+    pub fn take_news(&self) -> bool {
+        self.0.take_news()
+    }
+
     /// Returns a line about what was read; empty for an image in a file.
     #[cfg_attr(
         not(target_os = "linux"),

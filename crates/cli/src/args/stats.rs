@@ -1,13 +1,17 @@
 //! `--stats` and `--record` of `sinter mount`: files with counters and with the order of reads.
 //!
-//! **Invariant:** a file is replaced atomically, so a reader never sees half of it. A failure to
-//! write one affects neither the mount nor its end.
+//! **Invariant:** counters are replaced atomically, so a reader never sees half of them. The list of
+//! files has a file before its first read returns, and so is complete when the mount has ended. A
+//! failure to write one affects neither the mount nor its end.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -30,20 +34,29 @@ pub struct StatsArgs {
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
 
-    /// Write the paths of files in the order of their first read to this file when the mount ends:
-    /// a list for `sinter build --hot`; of a remote image also which bytes were read, for
+    /// Write the paths of files in the order of their first read to this file: a list for `sinter build --hot`; of a remote image also which bytes were read, for
     /// --prefetch.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+}
+
+/// The list of files that were read, which grows with each one, and behind it what was read of a
+/// remote image.
+#[derive(Debug)]
+struct RecordFile {
+    path: PathBuf,
+    file: File,
+    /// The bytes of the list without the last line.
+    len: u64,
+    reads: Option<ReadNotes>,
+    failed: Option<std::io::Error>,
 }
 
 /// The statistics of a mount.
 #[derive(Debug)]
 pub struct MountStats {
     watch: Arc<AccessRecorder>,
-    record: Option<PathBuf>,
-    /// What was read of the image, if it is remote and that is recorded.
-    reads: Option<ReadNotes>,
+    record: Option<Arc<Mutex<RecordFile>>>,
     /// The thread that writes counters; it ends when the sender is dropped.
     stats: Option<(Sender<()>, JoinHandle<()>)>,
 }
@@ -72,16 +85,23 @@ impl StatsArgs {
         if !self.is_asked() {
             return Ok(None);
         }
-        let watch = Arc::new(AccessRecorder::new(opened, self.record.is_some()));
         // the background process changes its working directory later
         let full = |path: &PathBuf| {
             let full = std::path::absolute(path);
             full.map_err(|e| Error::io("cannot resolve the path", e).path(path))
         };
         let record = self.record.as_ref().map(full).transpose()?;
-        if let Some(record) = &record {
-            replace(record, b"")?;
-        }
+        let record = record.map(|path| RecordFile::new(path, reads));
+        let record = record.transpose()?.map(|file| Arc::new(Mutex::new(file)));
+        let on_read = record
+            .clone()
+            .map(|record| -> Box<dyn FnMut(&[u8]) + Send> {
+                Box::new(move |line| {
+                    let record = record.lock();
+                    record.unwrap_or_else(PoisonError::into_inner).add(line);
+                })
+            });
+        let watch = Arc::new(AccessRecorder::new(opened, on_read));
         let stats = self.stats.as_ref().map(full).transpose()?;
         let stats = stats.map(|path| {
             replace(&path, &as_json(&watch.report()))?;
@@ -90,7 +110,6 @@ impl StatsArgs {
         Ok(Some(MountStats {
             watch,
             record,
-            reads,
             stats: stats.transpose()?,
         }))
     }
@@ -109,13 +128,47 @@ impl MountStats {
             // it has warned about failures itself
             let _ = thread.join();
         }
-        match &self.record {
-            Some(path) => {
-                let order = self.watch.order()?;
-                let reads = self.reads.as_ref().map_or(String::new(), ReadNotes::line);
-                replace(path, &[&order, reads.as_bytes()].concat())
-            }
+        let Some(record) = self.record else {
+            return Ok(());
+        };
+        let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
+        record.add(b"");
+        match record.failed.take() {
+            Some(error) => Err(Error::io("cannot write", error).path(&record.path)),
             None => Ok(()),
+        }
+    }
+}
+
+impl RecordFile {
+    /// Makes an empty list; another mount may still write to one that it replaces.
+    fn new(path: PathBuf, reads: Option<ReadNotes>) -> Result<Self> {
+        replace(&path, b"")?;
+        let file = File::options().write(true).open(&path);
+        Ok(Self {
+            file: file.map_err(|error| Error::io("cannot write", error).path(&path))?,
+            path,
+            len: 0,
+            reads,
+            failed: None,
+        })
+    }
+
+    /// Adds a line, and what was read since the last call.
+    fn add(&mut self, line: &[u8]) {
+        let mut last = None;
+        if let Some(reads) = &self.reads
+            && (reads.take_news() || !line.is_empty())
+        {
+            last = Some(reads.line().into_bytes());
+        }
+        if line.is_empty() && last.is_none() {
+            return;
+        }
+        let bytes = [line, &last.unwrap_or_default()].concat();
+        match self.file.write_all_at(&bytes, self.len) {
+            Ok(()) => self.len += line.len() as u64,
+            Err(error) => self.failed = Some(error),
         }
     }
 }

@@ -17,6 +17,7 @@ use ratatui::crossterm::event;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use sinterfs::model::Ino;
+use sinterfs::platform::inherited::heeded;
 use sinterfs::{Error, Image, Kind, Result};
 
 use super::draw::{Look, draw};
@@ -70,7 +71,7 @@ pub fn browse(image: &Image, name: &Path, way: &[(Vec<u8>, Ino)]) -> Result<()> 
 /// Starts a thread that notes a signal to end. If the program has not ended soon after one, as when
 /// the terminal is gone, whose events are waited for without an end, the thread ends it.
 fn end_on_signals() -> Result<Arc<AtomicBool>> {
-    let signals = Signals::new([SIGTERM, SIGHUP, SIGINT]);
+    let signals = Signals::new(heeded(&[SIGTERM, SIGHUP, SIGINT]));
     let mut signals = signals.map_err(|error| Error::io("cannot wait for signals", error))?;
     let is_over = Arc::new(AtomicBool::new(false));
     let noted = Arc::clone(&is_over);

@@ -117,7 +117,9 @@ fn in_background(args: &Args, words: &[OsString]) -> Result<ExitCode> {
     }
     command.args(words.by_ref().take(1)).arg("--report-ready");
     if args.while_open {
-        let started = command.args(words).spawn();
+        command.args(words);
+        daemon::keep_descriptors(&command);
+        let started = command.spawn();
         let failed = |error| Error::io("cannot start in the background", error);
         return started.map(|_| ExitCode::SUCCESS).map_err(failed);
     }

@@ -23,7 +23,8 @@ pub struct Args {
     #[arg(value_name = "DIR", required_unless_present = "all")]
     directories: Vec<PathBuf>,
 
-    /// Unmount all images, the last one that was mounted first.
+    /// Unmount all images, the last one that was mounted first, and also those that another mount
+    /// hides, which stays.
     #[arg(short, long, conflicts_with = "directories")]
     all: bool,
 
@@ -34,17 +35,20 @@ pub struct Args {
 
 /// Unmounts; goes on after a failure, and returns the last one.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let mut points = args.directories.clone();
-    if args.all {
-        let mounts = sinterfs::mount::mounted_images()?;
-        points.extend(mounts.into_iter().rev().map(|mount| mount.point));
-    }
     let mut failed: Option<Error> = None;
-    for point in points {
-        if let Err(error) = sinterfs::mount::umount(&point, args.lazy)
+    let mut note = |done: Result<()>| {
+        if let Err(error) = done
             && let Some(earlier) = failed.replace(error)
         {
             messages::line(format_args!("sinter: {}", flags::message(&earlier)));
+        }
+    };
+    for point in &args.directories {
+        note(sinterfs::mount::umount(point, args.lazy));
+    }
+    if args.all {
+        for mount in sinterfs::mount::mounted_images()?.iter().rev() {
+            note(mount.unmount(args.lazy));
         }
     }
     failed.map_or(Ok(ExitCode::SUCCESS), Err)

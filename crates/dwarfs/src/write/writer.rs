@@ -199,6 +199,10 @@ pub(crate) fn set_minor(section: &mut [u8], minor: u8) {
 }
 
 impl ImageWriter for DwarfsWriter {
+    fn memory_of_inode(&self) -> u64 {
+        450
+    }
+
     fn geometry(&self) -> Geometry {
         Geometry::Solid {
             block_size: self.options.block_size(),

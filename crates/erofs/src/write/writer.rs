@@ -177,6 +177,10 @@ fn write_new(
 }
 
 impl ImageWriter for ErofsWriter {
+    fn memory_of_inode(&self) -> u64 {
+        300
+    }
+
     fn geometry(&self) -> Geometry {
         Geometry::PerFile {
             unit: self.options.unit(),

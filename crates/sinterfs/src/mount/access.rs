@@ -1,15 +1,14 @@
 //! Watching an image while it is served: numbers for whoever tunes it, and the order in which files
 //! are read.
 //!
-//! Enters an opened image; leaves one that counts, what it counted, and a list for
+//! Enters an opened image; leaves one that counts, what it counted, and the lines of a list for
 //! `sinter build --hot`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sinterfs_block::cache::{BlockCache, CacheStats};
-use sinterfs_model::Result;
-use sinterfs_ops::{Activity, Watched};
+use sinterfs_ops::{Activity, OnRead, Watched};
 
 use crate::image::Image;
 
@@ -36,10 +35,14 @@ pub struct AccessReport {
 }
 
 impl AccessRecorder {
-    /// Watches an opened image, with the order in which files are read on demand.
-    pub fn new(image: &Image, order: bool) -> Self {
+    /// Watches an opened image. `on_read` gets a line before the first read of each file returns:
+    /// its path as `sinter build --hot` reads it; and an empty one after each other call.
+    pub fn new(image: &Image, on_read: Option<Box<dyn FnMut(&[u8]) + Send>>) -> Self {
+        let on_read = on_read.map(|mut on_read| -> OnRead {
+            Box::new(move |path| on_read(&path.map(line).unwrap_or_default()))
+        });
         Self {
-            image: Arc::new(Watched::new(Arc::clone(image.raw()), order)),
+            image: Arc::new(Watched::new(Arc::clone(image.raw()), on_read)),
             cache: Arc::clone(image.handle().cache()),
             since: Instant::now(),
         }
@@ -59,20 +62,17 @@ impl AccessRecorder {
             capacity: self.cache.capacity(),
         }
     }
+}
 
-    /// Lists the files that were read, first read first, a path a line: the words of
-    /// `sinter build --hot`.
-    pub fn order(&self) -> Result<Vec<u8>> {
-        let mut text = Vec::new();
-        for path in self.image.paths()? {
-            for byte in path {
-                if byte.is_ascii_whitespace() || matches!(byte, b'\\' | b'#') {
-                    text.push(b'\\');
-                }
-                text.push(byte);
-            }
-            text.push(b'\n');
+/// Returns the line of a path in a list of `sinter build --hot`.
+fn line(path: &[u8]) -> Vec<u8> {
+    let mut line = Vec::with_capacity(path.len() + 1);
+    for &byte in path {
+        if byte.is_ascii_whitespace() || matches!(byte, b'\\' | b'#') {
+            line.push(b'\\');
         }
-        Ok(text)
+        line.push(byte);
     }
+    line.push(b'\n');
+    line
 }

@@ -94,7 +94,11 @@ pub fn mount_layers(
     options: &MountOptions,
     method: MountMethod,
 ) -> Result<Mounted> {
-    let options = &within_limit(options);
+    let mut options = options.clone();
+    if images.len() < 2 {
+        options = within_limit(&options);
+    }
+    let options = &options;
     let (mut layers, mut all_losses, mut fell_back) = (Vec::new(), Vec::new(), None);
     for image in images {
         let backing = match method {

@@ -334,6 +334,10 @@ fn time_losses(inodes: &InodeTable<'_>) -> Vec<Loss> {
 }
 
 impl ImageWriter for SquashfsWriter {
+    fn memory_of_inode(&self) -> u64 {
+        300
+    }
+
     fn geometry(&self) -> Geometry {
         Geometry::PerFile {
             unit: self.options.block_size,

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
 use sinterfs::mount::{CacheTrimmer, MountedImage, WantedMount, mounted_images, wanted_mounts};
+use sinterfs::platform::inherited::heeded;
 use sinterfs::{Error, Kind, OpenOptions, Result};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -73,7 +74,7 @@ pub(super) fn attach_all(args: &Args) -> Result<AllAttached> {
     let is_wanted = |line: &Line| !line.has("noauto") && !line.is_among(&mounted);
     let lines: Vec<Line> = lines.into_iter().filter(is_wanted).collect();
     let common = common(args, lines.len());
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
+    let mut signals = Signals::new(heeded(&[SIGINT, SIGTERM, SIGHUP]))
         .map_err(|error| Error::io("cannot wait for signals", error))?;
     let mut mounts = Vec::new();
     for line in &lines {

@@ -98,6 +98,7 @@ impl Attached {
 
 /// Opens and mounts the images; `None` if the mount needs no process.
 pub(super) fn attach(args: &Args, target: &MountTarget<'_>) -> Result<Option<Attached>> {
+    sinterfs::mount::check_layers(target.images.len())?;
     let mut settings = settings(args, target)?;
     let stats = args.stats.recording(settings.record.clone());
     let is_stack = settings.upper.is_some() || target.images.len() > 1;
@@ -205,6 +206,7 @@ impl MountTarget<'_> {
 
 /// Opens the images and checks the options, but does not mount.
 pub(super) fn try_out(args: &Args, target: &MountTarget<'_>) -> Result<()> {
+    sinterfs::mount::check_layers(target.images.len())?;
     let settings = settings(args, target)?;
     open_all(target, &settings.image).map(drop)
 }
