@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use sinterfs::image::{InfoRows, InfoValue};
 use sinterfs::model::Ino;
-use sinterfs::ops::{Follow, ListOptions, WalkStep, list, resolve};
+use sinterfs::ops::{Follow, ListOptions, Unread, WalkStep, list, resolve};
 use sinterfs::platform::names;
 use sinterfs::{Error, FileType, Image, Result};
 
@@ -58,12 +58,12 @@ const TYPES: [(&str, &str); 7] = [
 static NONE: InfoRows = Vec::new();
 
 /// Returns the lines about an image; `None` if it is not EROFS. The inode is that of a path, or of
-/// a number.
+/// a number. What cannot be read goes to `unread`.
 pub fn lines(
     asked: &[DumpErofs],
     image: &Image,
-    path: Option<&std::ffi::OsStr>,
-    nid: Option<u64>,
+    (path, nid): (Option<&std::ffi::OsStr>, Option<u64>),
+    unread: &mut Unread,
 ) -> Result<Option<String>> {
     let root = image.raw().info().root;
     let Some(of_root) = image.inode_info(root)? else {
@@ -86,7 +86,7 @@ pub fn lines(
         );
     }
     if is_asked(DumpErofs::Statistics) {
-        statistics(&mut text, image)?;
+        statistics(&mut text, image, unread)?;
     }
     let of_inode = [DumpErofs::Inode, DumpErofs::Extents, DumpErofs::Entries];
     if asked.iter().any(|one| of_inode.contains(one)) {
@@ -99,7 +99,7 @@ pub fn lines(
             (None, Some(nid)) if packed(Facts(&of_root)) == Some(Ino(nid)) => {
                 (Ino(nid), "(packed file)".to_owned())
             }
-            (None, Some(nid)) => (Ino(nid), path_of(image, Ino(nid))?),
+            (None, Some(nid)) => (Ino(nid), path_of(image, Ino(nid), unread)?),
             (None, None) => return Err(Error::invalid("--path or --nid names an inode")),
         };
         let rows = image.inode_info(ino)?.unwrap_or_default();
@@ -122,7 +122,7 @@ fn packed(facts: Facts<'_>) -> Option<Ino> {
 }
 
 /// Finds the path of an inode.
-fn path_of(image: &Image, ino: Ino) -> Result<String> {
+fn path_of(image: &Image, ino: Ino, unread: &mut Unread) -> Result<String> {
     let raw = &**image.raw();
     let root = raw.info().root;
     let mut found = (ino == root).then(|| "/".to_owned());
@@ -131,7 +131,7 @@ fn path_of(image: &Image, ino: Ino) -> Result<String> {
         itself: false,
     };
     if found.is_none() {
-        list(raw, root, b"", options, &mut |row| {
+        list(raw, root, b"", options, unread, &mut |row| {
             if row.ino == ino && found.is_none() {
                 found = Some(format!("/{}", String::from_utf8_lossy(&row.path)));
             }
@@ -329,7 +329,7 @@ fn count_size(rows: &mut [u64; SIZES.len() + 1], size: u64) {
     count.into_iter().for_each(|count| *count += 1);
 }
 
-fn statistics(text: &mut String, image: &Image) -> Result<()> {
+fn statistics(text: &mut String, image: &Image, unread: &mut Unread) -> Result<()> {
     let raw = &**image.raw();
     let root = raw.info().root;
     let mut counts = FileCounts::default();
@@ -340,7 +340,7 @@ fn statistics(text: &mut String, image: &Image) -> Result<()> {
         recursive: true,
         itself: false,
     };
-    list(raw, root, b"", options, &mut |row| {
+    list(raw, root, b"", options, unread, &mut |row| {
         counts.add(row.kind, Facts(&of(row.ino)?), &row.path);
         Ok(WalkStep::On)
     })?;

@@ -1,5 +1,8 @@
 //! Exit codes: one table from error kinds.
 
+use std::process::ExitCode;
+
+use sinterfs::ops::Unread;
 use sinterfs::{Error, Kind};
 
 use crate::{messages, text};
@@ -37,6 +40,18 @@ pub const fn code(kind: Kind) -> u8 {
 pub const BROKEN_PIPE: u8 = 141;
 /// A request to stop ended the work.
 pub const INTERRUPTED: u8 = 130;
+
+/// Prints a line for each entry that could not be read, and returns the exit code.
+pub fn unread(unread: Unread) -> ExitCode {
+    if unread.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    for error in unread.into_errors() {
+        let message = crate::flags::message(&error);
+        messages::line(format_args!("sinter: {}", text::one_line(&message)));
+    }
+    ExitCode::from(PARTIAL)
+}
 
 /// Prints an error in one line and returns its exit code. A reader that closed its end of a pipe
 /// (`| head`) is no error worth a word.

@@ -11,13 +11,13 @@ use std::io::Write;
 use std::ops::ControlFlow;
 
 use sinterfs::model::{ExtentSource, Image, Ino};
-use sinterfs::ops::{ListOptions, Row, WalkStep, list};
+use sinterfs::ops::{ListOptions, Row, Unread, WalkStep, list};
 use sinterfs::{Error, FileType, Result};
 
 /// Where the first bytes of a file are stored, and how many it has.
 type Stored = (u64, u64, u64);
 
-/// Writes the lines.
+/// Writes the lines. The image was just written: what cannot be read of it is an error.
 pub fn write(image: &dyn Image, out: &mut dyn Write) -> Result<()> {
     let options = ListOptions {
         recursive: true,
@@ -29,7 +29,8 @@ pub fn write(image: &dyn Image, out: &mut dyn Write) -> Result<()> {
     };
     let root = image.info().root;
     let mut seen = HashSet::new();
-    list(image, root, b"", options, &mut |row| {
+    let mut unread = Unread::default();
+    list(image, root, b"", options, &mut unread, &mut |row| {
         if row.kind == FileType::File {
             let stored = stored(image, row)?;
             let is_first = stored.is_none_or(|stored| seen.insert(stored));
@@ -39,7 +40,7 @@ pub fn write(image: &dyn Image, out: &mut dyn Write) -> Result<()> {
     })?;
     // directories whose content is being listed
     let mut open: Vec<(Vec<u8>, Ino)> = Vec::new();
-    list(image, root, b"", options, &mut |row| {
+    list(image, root, b"", options, &mut unread, &mut |row| {
         while let Some((path, ino)) = open.pop_if(|(path, _)| !is_below(&row.path, path)) {
             emit(&inode_line("directory", &path, ino, false))?;
         }
@@ -61,7 +62,8 @@ pub fn write(image: &dyn Image, out: &mut dyn Write) -> Result<()> {
     while let Some((path, ino)) = open.pop() {
         emit(&inode_line("directory", &path, ino, false))?;
     }
-    emit(&inode_line("directory", b"", root, false))
+    emit(&inode_line("directory", b"", root, false))?;
+    unread.into_errors().into_iter().next().map_or(Ok(()), Err)
 }
 
 /// Returns where content is stored; nothing if it has none, or begins with a hole.

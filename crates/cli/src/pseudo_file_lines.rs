@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use sinterfs::model::{Image, Ino};
-use sinterfs::ops::{Follow, ListOptions, Row, WalkStep, cat, list, resolve, row};
+use sinterfs::ops::{Follow, ListOptions, Row, Unread, WalkStep, cat, list, resolve, row};
 use sinterfs::platform::names;
 use sinterfs::{Error, FileType, Result};
 
@@ -43,7 +43,8 @@ struct WrittenNames {
 }
 
 impl PseudoFileLines<'_> {
-    /// Writes lines and data; returns an error for each file that lines cannot describe.
+    /// Writes lines and data; returns an error for each file that cannot be read or that lines cannot
+    /// describe.
     pub fn write(&self, image: &dyn Image, out: &mut dyn Write) -> Result<Vec<Error>> {
         let failed = |error| Error::io("cannot write the definitions", error);
         let mut written = WrittenNames::default();
@@ -56,8 +57,9 @@ impl PseudoFileLines<'_> {
             let lines = written.lines_of(image, row)?;
             out.write_all(&lines).map_err(failed)
         };
-        show(&row(image, start, b"/")?)?;
-        list(image, start, b"", options, &mut |row| {
+        let mut unread = Unread::default();
+        unread.settle(b"", row(image, start, b"/").and_then(|row| show(&row)))?;
+        list(image, start, b"", options, &mut unread, &mut |row| {
             let is_dir = row.kind == FileType::Directory;
             let levels = row.path.iter().filter(|&&byte| byte == b'/').count() + 1;
             let is_within = levels < self.max_depth || levels == self.max_depth && !is_dir;
@@ -77,6 +79,7 @@ impl PseudoFileLines<'_> {
         for file in &written.files {
             cat(image, *file, self.threads, out)?;
         }
+        written.refused.extend(unread.into_errors());
         Ok(written.refused)
     }
 }

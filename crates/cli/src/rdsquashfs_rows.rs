@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use sinterfs::model::Image;
-use sinterfs::ops::{Follow, ListOptions, PartialImage, Row, WalkStep, list, resolve, row};
+use sinterfs::ops::{Follow, ListOptions, PartialImage, Row, Unread, WalkStep, list, resolve, row};
 use sinterfs::platform::names;
 use sinterfs::{Error, FileType, Result};
 
@@ -42,35 +42,36 @@ pub struct RdsquashfsArgs {
 }
 
 impl RdsquashfsArgs {
-    /// Prints a listing of the paths.
+    /// Prints a listing of the paths. What cannot be read goes to `unread`.
     pub fn print(
         &self,
         form: RdsquashfsForm,
         image: &dyn Image,
         paths: &[OsString],
+        unread: &mut Unread,
         out: &mut dyn Write,
     ) -> Result<()> {
         let image = PartialImage::new(image, &self.part.options().unwrap_or_default())?;
         if form == RdsquashfsForm::Describe {
-            return self.describe(&image, out);
+            return self.describe(&image, unread, out);
         }
         for path in paths {
             let path = names::bytes(path);
             let path = trimmed(&path);
             match form {
                 RdsquashfsForm::Xattrs => xattrs(&image, path, out)?,
-                _ => long(&image, path, out)?,
+                _ => long(&image, path, unread, out)?,
             }
         }
         Ok(())
     }
 
-    fn describe(&self, image: &dyn Image, out: &mut dyn Write) -> Result<()> {
+    fn describe(&self, image: &dyn Image, unread: &mut Unread, out: &mut dyn Write) -> Result<()> {
         let options = ListOptions {
             recursive: true,
             itself: false,
         };
-        list(image, image.info().root, b"", options, &mut |row| {
+        list(image, image.info().root, b"", options, unread, &mut |row| {
             let mut line = described(row);
             if let (FileType::File, Some(root)) = (row.kind, &self.pack_root) {
                 line.push(b' ');
@@ -129,12 +130,13 @@ fn quoted(path: &[u8]) -> Vec<u8> {
 }
 
 /// Prints what a directory holds, or a file, in columns that are as wide as needed.
-fn long(image: &dyn Image, path: &[u8], out: &mut dyn Write) -> Result<()> {
+fn long(image: &dyn Image, path: &[u8], unread: &mut Unread, out: &mut dyn Write) -> Result<()> {
     let start = resolve(image, path, Follow::Nothing)?;
     let itself = row(image, start, path)?;
     let mut rows = Vec::new();
     if itself.kind == FileType::Directory {
-        list(image, start, b"", ListOptions::default(), &mut |row| {
+        let options = ListOptions::default();
+        list(image, start, path, options, unread, &mut |row| {
             rows.push(row.clone());
             Ok(WalkStep::On)
         })?;

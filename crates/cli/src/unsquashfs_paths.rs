@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 
 use sinterfs::model::Image;
-use sinterfs::ops::{Follow, ListOptions, WalkStep, list, resolve, trail};
+use sinterfs::ops::{Follow, ListOptions, Unread, WalkStep, list, resolve, trail};
 use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
@@ -40,15 +40,17 @@ impl PathArgs {
     }
 
     /// Returns the paths of an image that are meant, and an error for each that is none. With
-    /// `--all-there` the first of these is returned as such.
+    /// `--all-there` the first of these is returned as such. Directories that cannot be listed go to
+    /// `unread`.
     pub fn chosen(
         &self,
         image: &dyn Image,
         typed: &[OsString],
+        unread: &mut Unread,
     ) -> Result<(Vec<OsString>, Vec<Error>)> {
         let (found, missing) = match self.names {
             None | Some(NameForm::Literal) => self.literal(image, typed),
-            Some(how) => matching(image, typed, how),
+            Some(how) => matching(image, typed, how, unread),
         }?;
         if self.all_there
             && let [first, ..] = &*missing
@@ -59,13 +61,14 @@ impl PathArgs {
         Ok((found, missing))
     }
 
-    /// Returns the paths of an image that are left out.
-    pub fn left_out(&self, image: &dyn Image) -> Result<Vec<OsString>> {
+    /// Returns the paths of an image that are left out. Directories that cannot be listed go to
+    /// `unread`.
+    pub fn left_out(&self, image: &dyn Image, unread: &mut Unread) -> Result<Vec<OsString>> {
         if self.leave_out.is_empty() {
             return Ok(Vec::new());
         }
         let how = self.names.unwrap_or_default();
-        Ok(matching(image, &self.leave_out, how)?.0)
+        Ok(matching(image, &self.leave_out, how, unread)?.0)
     }
 
     fn literal(
@@ -95,6 +98,7 @@ fn matching(
     image: &dyn Image,
     typed: &[OsString],
     how: NameForm,
+    unread: &mut Unread,
 ) -> Result<(Vec<OsString>, Vec<Error>)> {
     let wanted = Wanted::new(typed, how)?;
     let mut found = Vec::new();
@@ -104,7 +108,7 @@ fn matching(
         itself: false,
     };
     let start = resolve(image, b"", Follow::Parents)?;
-    list(image, start, b"", options, &mut |row| {
+    list(image, start, b"", options, unread, &mut |row| {
         if let Some(position) = wanted.position(&row.path) {
             used.get_mut(position)
                 .into_iter()

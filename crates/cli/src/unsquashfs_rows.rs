@@ -8,7 +8,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 
 use sinterfs::model::{Cursor, Image};
-use sinterfs::ops::{Follow, ListOptions, Row, WalkStep, list, resolve, row};
+use sinterfs::ops::{Follow, ListOptions, Row, Unread, WalkStep, list, resolve, row};
 use sinterfs::{Error, FileType, Result};
 
 use crate::calendar;
@@ -50,8 +50,15 @@ pub struct UnsquashfsRows<'a> {
 }
 
 impl UnsquashfsRows<'_> {
-    /// Prints what is below the paths, and the directories that lead to them; all for no path.
-    pub fn print(&self, image: &dyn Image, wanted: &Wanted, out: &mut dyn Write) -> Result<()> {
+    /// Prints what is below the paths, and the directories that lead to them; all for no path. What
+    /// cannot be read goes to `unread`.
+    pub fn print(
+        &self,
+        image: &dyn Image,
+        wanted: &Wanted,
+        unread: &mut Unread,
+        out: &mut dyn Write,
+    ) -> Result<()> {
         let owners = Owners::read();
         let failed = |error| Error::io("cannot print the listing", error);
         let mut show = |row: &Row| {
@@ -67,8 +74,8 @@ impl UnsquashfsRows<'_> {
             recursive: true,
             itself: false,
         };
-        show(&row(image, start, b"")?)?;
-        list(image, start, b"", options, &mut |row| {
+        unread.settle(b"", row(image, start, b"").and_then(|row| show(&row)))?;
+        list(image, start, b"", options, unread, &mut |row| {
             let above = row.path.iter().filter(|&&byte| byte == b'/').count();
             let is_dir = row.kind == FileType::Directory;
             let is_left_out = self.excluded.position(&row.path).is_some();

@@ -46,6 +46,9 @@ pub fn check(
                 let error = Error::corrupt(what).within(format!("inode {number}"));
                 report.findings.problem(error);
             }
+            let all = ext.left_out.end(Ino(number.into()));
+            let located = |error: Error| error.within(format!("inode {number}"));
+            report.findings.record(all.map_err(located))?;
             for entry in &listing.names {
                 if seen.insert(entry.number) {
                     left.push((entry.number, number));

@@ -9,6 +9,7 @@ mod attributes;
 mod blocks;
 mod directory;
 mod image;
+mod inline;
 mod listings;
 mod losses;
 mod open;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, FileType, Image, Ino, InodeReport, Observer, Result, Stage, Tally};
 
-use crate::read::{Iso9660, OpenOptions};
+use crate::layout::SECTOR;
+use crate::read::{BootEntry, Iso9660, OpenOptions};
 
 /// Checks the image in a source.
 ///
@@ -34,14 +35,40 @@ pub fn check(
     if let Some(catalog) = image.boot_catalog() {
         report.findings.record(catalog.and_then(|catalog| {
             if catalog.is_valid {
-                return Ok(());
+                return boot_images(&image, &catalog.entries);
             }
             let what = "the checksum of the validation entry is wrong";
             Err(Error::corrupt(what).within("boot catalog"))
         }))?;
     }
+    for dir in image.nodes.left_out.directories() {
+        let found = image.nodes.left_out.end(dir);
+        let located = |error: Error| error.within(format!("directory {:#x}", dir.0));
+        report.findings.record(found.map_err(located))?;
+    }
     inodes(&image, &mut report, observer)?;
     Ok(report)
+}
+
+/// Checks that the boot images are within the image, as far as they are loaded.
+fn boot_images(image: &Iso9660, entries: &[BootEntry]) -> Result<()> {
+    for (number, entry) in (1..).zip(entries) {
+        let start = u64::from(entry.sector) * SECTOR;
+        // what emulates a floppy is as long as one
+        let len = match entry.emulation & 0xf {
+            1 => 1200 << 10,
+            2 => 1440 << 10,
+            3 => 2880 << 10,
+            _ => u64::from(entry.sectors.max(1)) * 512,
+        };
+        let end = start.saturating_add(len);
+        let is_used = entry.bootable || entry.sector > 0;
+        if is_used && end > image.window.len() {
+            let what = format!("boot image {number} ends at {end:#x}, after the end of the image");
+            return Err(Error::corrupt(what).within("boot catalog"));
+        }
+    }
+    Ok(())
 }
 
 /// Compares the size of the volume with that of the source.

@@ -167,6 +167,16 @@ impl Error {
         self
     }
 
+    /// Returns whether the error is about what an image has in one place, so that the rest of the
+    /// image may still be read: not one of the system, of an argument, or a request to stop.
+    pub fn is_about_image(&self) -> bool {
+        use Kind::{Corrupt, Limit, Loop, NotDirectory, NotFound, Unsupported};
+        matches!(
+            self.0.kind,
+            Corrupt | Unsupported | Limit | NotFound | NotDirectory | Loop
+        )
+    }
+
     /// Returns the kind.
     pub fn kind(&self) -> Kind {
         self.0.kind

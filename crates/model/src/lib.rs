@@ -28,6 +28,7 @@ mod findings;
 mod geometry;
 mod image;
 mod limits;
+mod listing_errors;
 mod machine;
 mod media;
 mod meta;
@@ -54,6 +55,7 @@ pub use image::{
     Capability, Cursor, Dirent, Extent, ExtentSource, FsInfo, Image, ImageInfo, Ino, Inode, Xattrs,
 };
 pub use limits::Limits;
+pub use listing_errors::ListingErrors;
 pub use machine::Machine;
 pub use media::{ByteOrder, Padding, RawImage, Waveform};
 pub use meta::{FileType, Meta, Rdev, Time, Times};

@@ -126,7 +126,8 @@ impl View {
         self.answer(self.image.read_link(self.inos.to_image(number)?))
     }
 
-    /// Passes entries from an offset on to `sink`, with attributes if `plus`.
+    /// Passes entries from an offset on to `sink`, with attributes if `plus` and where they can be
+    /// read: a damaged inode hides no other name. Fails if nothing was passed before the damage.
     pub(crate) fn read_dir(
         &self,
         dir: u64,
@@ -158,9 +159,9 @@ impl View {
                 return Ok(());
             }
         }
-        let mut failed = None;
+        let (mut failed, mut passed) = (None, from < AFTER_DOT_DOT);
         let from = Cursor(from.saturating_sub(AFTER_DOT_DOT));
-        self.answer(self.image.read_dir(ino, from, &mut |dirent| {
+        let listed = self.answer(self.image.read_dir(ino, from, &mut |dirent| {
             let out = self.inos.to_fuse(dirent.ino).and_then(|number| {
                 let (name, kind) = (dirent.name, dirent.kind);
                 let next = dirent
@@ -168,7 +169,7 @@ impl View {
                     .0
                     .checked_add(AFTER_DOT_DOT)
                     .ok_or(Errno::OVERFLOW)?;
-                let attr = plus.then(|| self.attr_of(dirent.ino)).transpose()?;
+                let attr = plus.then(|| self.attr_of(dirent.ino).ok()).flatten();
                 Ok(FuseDirent {
                     name,
                     number,
@@ -178,14 +179,23 @@ impl View {
                 })
             });
             match out {
-                Ok(out) => sink(out),
+                Ok(out) => {
+                    let flow = sink(out);
+                    passed |= flow.is_continue();
+                    flow
+                }
                 Err(errno) => {
                     failed = Some(errno);
                     ControlFlow::Break(())
                 }
             }
-        }))?;
-        failed.map_or(Ok(()), Err)
+        }));
+        match (listed, failed) {
+            // the next call begins behind what was passed, and fails
+            (Err(_), _) | (Ok(()), Some(_)) if passed => Ok(()),
+            (Err(errno), _) | (Ok(()), Some(errno)) => Err(errno),
+            (Ok(()), None) => Ok(()),
+        }
     }
 
     /// Reads the whole range, less only at the end of the file.

@@ -7,6 +7,7 @@ use globset::{Candidate, GlobBuilder, GlobMatcher};
 use sinterfs_model::{Error, FileType, Image, Ino, Result};
 
 use crate::list::{Row, join, row};
+use crate::unread::Unread;
 use crate::walk::{Visit, WalkStep, walk};
 
 /// What an entry must have to be found; what is not set is not asked.
@@ -59,18 +60,19 @@ impl ModeBits {
 
 /// Shows the rows that meet all conditions, from a start on, which is shown as `path`.
 ///
-/// `Invalid` for a malformed pattern.
+/// What cannot be read goes to `unread`. `Invalid` for a malformed pattern.
 pub fn find(
     image: &dyn Image,
     start: Ino,
     path: &[u8],
     options: &FindOptions,
+    unread: &mut Unread,
     show: &mut dyn FnMut(&Row) -> Result<WalkStep>,
 ) -> Result<()> {
     let names = Names::new(&options.names, options.ignore_case)?;
     let itself = row(image, start, path)?;
     if names.matches(path) && options.allows_kind(itself.kind) && options.allows(&itself) {
-        show(&itself)?;
+        unread.settle(path, show(&itself))?;
     }
     if itself.kind != FileType::Directory || options.max_depth == Some(0) {
         return Ok(());
@@ -78,13 +80,19 @@ pub fn find(
     walk(image, start, &mut |visit| {
         let entry = match visit {
             Visit::Enter(entry) => entry,
-            Visit::Broken(_, error) => return Err(error),
+            Visit::Broken(entry, error) => {
+                unread.note(&join(path, entry.path), error)?;
+                return Ok(WalkStep::On);
+            }
             Visit::Leave(_) => return Ok(WalkStep::On),
         };
         let path = join(path, entry.path);
         if names.matches(&path) && options.allows_kind(entry.kind) {
-            let row = row(image, entry.ino, &path).map_err(Error::into_corrupt_entry)?;
-            if options.allows(&row) && show(&row)? == WalkStep::Stop {
+            let row = row(image, entry.ino, &path).map_err(Error::into_corrupt_entry);
+            let Some(row) = unread.settle(&path, row)? else {
+                return Ok(WalkStep::Over);
+            };
+            if options.allows(&row) && unread.settle(&path, show(&row))? == Some(WalkStep::Stop) {
                 return Ok(WalkStep::Stop);
             }
         }

@@ -9,13 +9,15 @@ use sinterfs_model::{Error, FileType, Image, Kind, Result};
 use sinterfs_platform::names;
 
 use crate::resolve::{Follow, resolve};
+use crate::unread::Unread;
 use crate::walk::{Visit, WalkStep, walk};
 
 /// Returns the paths that a pattern stands for: itself if it exists, else all that match; `*`
 /// matches within a name, `**` across slashes.
 ///
-/// `NotFound` if there is none, `Invalid` for a malformed pattern.
-pub fn expand(image: &dyn Image, pattern: &[u8]) -> Result<Vec<Vec<u8>>> {
+/// Directories that cannot be listed go to `unread`. `NotFound` if there is no path although all
+/// could be listed, `Invalid` for a malformed pattern.
+pub fn expand(image: &dyn Image, pattern: &[u8], unread: &mut Unread) -> Result<Vec<Vec<u8>>> {
     let shown = || names::path(pattern);
     match resolve(image, pattern, Follow::Parents) {
         Ok(_) => return Ok(vec![pattern.to_vec()]),
@@ -49,7 +51,10 @@ pub fn expand(image: &dyn Image, pattern: &[u8]) -> Result<Vec<Vec<u8>>> {
     walk(image, start, &mut |visit| {
         let entry = match visit {
             Visit::Enter(entry) => entry,
-            Visit::Broken(_, error) => return Err(error),
+            Visit::Broken(entry, error) => {
+                unread.note(&join(&prefix, entry.path), error)?;
+                return Ok(WalkStep::On);
+            }
             Visit::Leave(_) => return Ok(WalkStep::On),
         };
         let path = join(&prefix, entry.path);
@@ -59,7 +64,7 @@ pub fn expand(image: &dyn Image, pattern: &[u8]) -> Result<Vec<Vec<u8>>> {
         let deeper = any_depth || entry.depth + 1 < rest.len();
         Ok(if deeper { WalkStep::On } else { WalkStep::Over })
     })?;
-    if found.is_empty() {
+    if found.is_empty() && unread.is_empty() {
         return Err(none());
     }
     Ok(found)

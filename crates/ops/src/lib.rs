@@ -21,6 +21,7 @@ mod runs;
 mod select;
 mod taken;
 mod tree;
+mod unread;
 mod usage;
 mod verify;
 mod walk;
@@ -39,6 +40,7 @@ pub use list::{ListOptions, Row, list, row};
 pub use part::{PartOptions, PartialImage};
 pub use resolve::{Follow, resolve, trail};
 pub use tree::{TreeEntry, TreeOptions, tree};
+pub use unread::Unread;
 pub use usage::{
     Cell, DuOptions, DuRow, ShowBlocks, StoredBlock, Sum, Usage, UsageKind, UsageNode, disk_usage,
     usage,

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use sinterfs_model::{Error, FileType, Image, Ino, Rdev, Result, Times};
 
+use crate::unread::Unread;
 use crate::walk::{Visit, WalkStep, walk};
 
 /// One name in an image with all that is known of its inode.
@@ -74,33 +75,46 @@ pub fn row(image: &dyn Image, ino: Ino, path: &[u8]) -> Result<Row> {
 
 /// Shows rows in bytewise order of names, depth first, until the visitor stops.
 ///
-/// `path` is the prefix of the names; a start that is not a directory is shown itself.
+/// `path` is the prefix of the names; a start that is not a directory is shown itself. What cannot
+/// be read, by the listing or by the visitor, goes to `unread`, and the listing goes on after it.
 pub fn list(
     image: &dyn Image,
     start: Ino,
     path: &[u8],
     options: ListOptions,
+    unread: &mut Unread,
     show: &mut dyn FnMut(&Row) -> Result<WalkStep>,
 ) -> Result<()> {
     let itself = row(image, start, path)?;
     if options.itself || itself.kind != FileType::Directory {
-        show(&itself)?;
+        if let Err(error) = show(&itself) {
+            unread.note(path, error)?;
+        }
         return Ok(());
     }
     let mut first_paths: HashMap<Ino, Vec<u8>> = HashMap::new();
     walk(image, start, &mut |visit| {
-        let Visit::Enter(entry) = visit else {
-            return Ok(WalkStep::On);
+        let entry = match visit {
+            Visit::Enter(entry) => entry,
+            Visit::Broken(entry, error) => {
+                unread.note(&join(path, entry.path), error)?;
+                return Ok(WalkStep::On);
+            }
+            Visit::Leave(_) => return Ok(WalkStep::On),
         };
-        let row = row(image, entry.ino, &join(path, entry.path));
-        let mut row = row.map_err(Error::into_corrupt_entry)?;
+        let path = join(path, entry.path);
+        let row = row(image, entry.ino, &path).map_err(Error::into_corrupt_entry);
+        let Some(mut row) = unread.settle(&path, row)? else {
+            return Ok(WalkStep::Over);
+        };
         if row.nlink > 1 && row.kind != FileType::Directory {
             row.link = first_paths.get(&row.ino).cloned();
             if row.link.is_none() {
                 first_paths.insert(row.ino, row.path.clone());
             }
         }
-        Ok(match show(&row)? {
+        let shown = unread.settle(&path, show(&row))?;
+        Ok(match shown.unwrap_or(WalkStep::On) {
             WalkStep::On if !options.recursive => WalkStep::Over,
             step => step,
         })

@@ -75,6 +75,10 @@ impl<'a> PartialImage<'a> {
                     let shown = !self.without.contains(&entry.kind);
                     holds.last_mut().into_iter().for_each(|last| *last |= shown);
                 }
+                // what is below may be shown elsewhere, and listing it reports the error
+                Visit::Broken(..) => {
+                    holds.last_mut().into_iter().for_each(|last| *last = true);
+                }
                 Visit::Leave(entry) => {
                     let held = holds.pop().unwrap_or_default();
                     if !held {
@@ -82,7 +86,6 @@ impl<'a> PartialImage<'a> {
                     }
                     holds.last_mut().into_iter().for_each(|last| *last |= held);
                 }
-                Visit::Broken(_, error) => return Err(error),
             }
             Ok(WalkStep::On)
         })?;

@@ -1,12 +1,15 @@
 //! Shows an image as a tree of directories: each entry with its place among its siblings.
 //!
 //! **Invariant:** memory holds the entries of the directories on the way; no recursion, and a
-//! directory that holds itself is an error.
+//! directory that holds itself is not entered again; the inode of every entry is read.
 
 use std::ops::ControlFlow;
 
 use sinterfs_model::{Cursor, Error, FileType, Image, Ino, Result};
 use sinterfs_platform::names;
+
+use crate::list::join;
+use crate::unread::Unread;
 
 /// An entry of a tree.
 #[derive(Debug)]
@@ -35,20 +38,23 @@ pub struct TreeOptions {
 /// One directory on the way: what is left of it, in reverse order.
 struct Level {
     dir: Ino,
+    path: Vec<u8>,
     left: Vec<(Vec<u8>, Ino, FileType)>,
 }
 
-/// Shows everything below a directory.
+/// Shows everything below a directory, which the caller knows by a path. What cannot be read, by
+/// the tree or by the visitor, goes to `unread`.
 pub fn tree(
     image: &dyn Image,
-    start: Ino,
+    (start, path): (Ino, &[u8]),
     options: TreeOptions,
+    unread: &mut Unread,
     show: &mut dyn FnMut(TreeEntry<'_>) -> Result<()>,
 ) -> Result<()> {
     if options.max_depth == Some(0) {
         return Ok(());
     }
-    let mut levels = vec![level(image, start, options)?];
+    let mut levels = vec![level(image, (start, path.to_vec()), options, unread)?];
     let mut entered = 1_u64;
     let mut last: Vec<bool> = Vec::new();
     while let Some(depth) = levels.len().checked_sub(1)
@@ -60,30 +66,43 @@ pub fn tree(
             continue;
         };
         last.push(top.left.is_empty());
-        show(TreeEntry {
+        let path = join(&top.path, &name);
+        let shown = show(TreeEntry {
             name: &name,
             ino,
             kind,
             last: &last,
-        })?;
+        });
+        unread.settle(&path, shown)?;
         let deeper = options.max_depth.is_none_or(|max| levels.len() < max);
         if kind == FileType::Directory && deeper {
             entered += 1;
             // one that is in several places would be shown again in each
-            let is_again = levels.iter().any(|level| level.dir == ino);
-            if is_again || entered > image.info().totals.inodes {
-                let error = Error::corrupt("a directory is in more than one place");
-                return Err(error.path(names::path(&name)));
+            let error = || Error::corrupt("a directory is in more than one place");
+            if levels.iter().any(|level| level.dir == ino) {
+                unread.note(&path, error())?;
+            } else if entered > image.info().totals.inodes {
+                return Err(error().path(names::path(&path)));
+            } else {
+                levels.push(level(image, (ino, path), options, unread)?);
             }
-            levels.push(level(image, ino, options)?);
+        } else if kind != FileType::Directory {
+            let inode = image.inode(ino).map_err(Error::into_corrupt_entry);
+            unread.settle(&path, inode)?;
         }
     }
     Ok(())
 }
 
-fn level(image: &dyn Image, dir: Ino, options: TreeOptions) -> Result<Level> {
+/// Lists a directory as far as that is possible.
+fn level(
+    image: &dyn Image,
+    (dir, path): (Ino, Vec<u8>),
+    options: TreeOptions,
+    unread: &mut Unread,
+) -> Result<Level> {
     let (mut left, mut at, mut result) = (Vec::new(), Cursor::START, Ok(()));
-    image.read_dir(dir, at, &mut |dirent| {
+    let listed = image.read_dir(dir, at, &mut |dirent| {
         if dirent.next <= at {
             result = Err(Error::corrupt(
                 "a directory listing continues at an earlier position",
@@ -95,8 +114,9 @@ fn level(image: &dyn Image, dir: Ino, options: TreeOptions) -> Result<Level> {
             left.push((dirent.name.to_vec(), dirent.ino, dirent.kind));
         }
         ControlFlow::Continue(())
-    })?;
-    result?;
+    });
+    let listed = listed.map_err(Error::into_corrupt_entry).and(result);
+    unread.settle(&path, listed)?;
     left.reverse();
-    Ok(Level { dir, left })
+    Ok(Level { dir, path, left })
 }

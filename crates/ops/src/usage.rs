@@ -17,8 +17,9 @@ mod tree;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
-use sinterfs_model::{ExtentSource, FileType, Image, Ino, Kind, Result};
+use sinterfs_model::{Error, ExtentSource, FileType, Image, Ino, Kind, Result};
 
+use crate::unread::Unread;
 use crate::walk::{Visit, WalkStep, walk};
 use blocks::BlockTable;
 pub use blocks::{Cell, StoredBlock};
@@ -83,19 +84,24 @@ pub struct Usage {
     pub largest: Vec<UsageNode>,
 }
 
-/// Measures the use of space in an image. Content is not read.
-pub fn usage(image: &dyn Image, show: &ShowBlocks<'_>) -> Result<Usage> {
+/// Measures the use of space in an image. Content is not read. What cannot be read does not count,
+/// and goes to `unread`.
+pub fn usage(image: &dyn Image, show: &ShowBlocks<'_>, unread: &mut Unread) -> Result<Usage> {
     let mut blocks = BlockTable::default();
     show(None, &mut |block| blocks.add(block))?;
     let at_once = blocks.count() > 0;
     let mut counted = Counted::default();
-    each(image, &mut |met| {
+    each(image, unread, &mut |met| {
         counted.first(image, &mut blocks, show, &met)
     })?;
     let overlap = if at_once { 0 } else { blocks.remove_overlaps() };
     let all = image.info().totals.stored.max(blocks.stored());
     let mut shared = Shares::new(all);
-    each(image, &mut |met| shared.second(image, &mut blocks, &met))?;
+    // the same is unreadable again
+    let again = &mut Unread::default();
+    each(image, again, &mut |met| {
+        shared.second(image, &mut blocks, &met)
+    })?;
     let unused_bytes = blocks.unused();
     let (root, largest) = shared.tree.finish(&[
         (UsageKind::Unused, unused_bytes),
@@ -145,15 +151,26 @@ enum Met<'a> {
 }
 
 /// Walks an image, and distinguishes further names of files from first ones.
-fn each(image: &dyn Image, visit: &mut dyn FnMut(Met<'_>) -> Result<()>) -> Result<()> {
+fn each(
+    image: &dyn Image,
+    unread: &mut Unread,
+    visit: &mut dyn FnMut(Met<'_>) -> Result<()>,
+) -> Result<()> {
     let mut seen = HashSet::new();
     walk(image, image.info().root, &mut |met| {
         let (entry, depth) = match met {
-            Visit::Broken(_, error) => return Err(error),
+            Visit::Broken(entry, error) => {
+                unread.note(entry.path, error)?;
+                return Ok(WalkStep::On);
+            }
             Visit::Leave(entry) => return visit(Met::Left(entry.depth)).map(|()| WalkStep::On),
             Visit::Enter(entry) => (entry, entry.depth),
         };
-        visit(match entry.kind {
+        let inode = image.inode(entry.ino).map_err(Error::into_corrupt_entry);
+        let Some(inode) = unread.settle(entry.path, inode)? else {
+            return Ok(WalkStep::Over);
+        };
+        let visited = visit(match entry.kind {
             FileType::Directory => Met::Directory {
                 path: entry.path,
                 name: entry.name,
@@ -161,7 +178,6 @@ fn each(image: &dyn Image, visit: &mut dyn FnMut(Met<'_>) -> Result<()>) -> Resu
                 depth,
             },
             FileType::File => {
-                let inode = image.inode(entry.ino)?;
                 if inode.nlink > 1 && !seen.insert(entry.ino) {
                     Met::Link
                 } else {
@@ -175,7 +191,8 @@ fn each(image: &dyn Image, visit: &mut dyn FnMut(Met<'_>) -> Result<()>) -> Resu
                 }
             }
             _ => Met::Other,
-        })?;
+        });
+        unread.settle(entry.path, visited)?;
         Ok(WalkStep::On)
     })
 }

@@ -10,6 +10,9 @@ use std::ops::ControlFlow;
 use sinterfs_model::{Cursor, Error, FileType, Image, Ino, Result};
 use sinterfs_platform::names;
 
+/// What is wrong with a directory that holds itself, or that the walk meets too often.
+const MANY_PLACES: &str = "a directory is in more than one place";
+
 /// An entry of a directory on the way through an image.
 #[derive(Debug, Clone, Copy)]
 pub struct WalkEntry<'a> {
@@ -64,8 +67,8 @@ enum Progress {
 
 /// Walks the tree below a directory; the directory itself is not visited.
 ///
-/// `Corrupt` if a directory holds itself or is in several places; the error of listing the start,
-/// and the errors of the visitor.
+/// `Corrupt` if more directories are entered than the image has inodes; the error of listing the
+/// start, and the errors of the visitor.
 pub fn walk(
     image: &dyn Image,
     start: Ino,
@@ -89,10 +92,18 @@ pub fn walk(
             Progress::Broken(error) => broken = Some(error),
             Progress::Down(next) => {
                 entered += 1;
-                if !above.insert(next.dir) || entered > image.info().totals.inodes {
-                    let error = Error::corrupt("a directory is in more than one place");
+                let is_circle = above.contains(&next.dir);
+                if is_circle && !unlistable(&next, &path, stack.len() - 1, visit)? {
+                    return Ok(());
+                }
+                if is_circle {
+                    continue;
+                }
+                if entered > image.info().totals.inodes {
+                    let error = Error::corrupt(MANY_PLACES);
                     return Err(error.path(names::path(&path)));
                 }
+                above.insert(next.dir);
                 stack.push(next);
                 continue;
             }
@@ -128,6 +139,25 @@ pub fn walk(
         }
     }
     Ok(())
+}
+
+/// Leaves a directory that holds itself without listing it; returns whether the walk goes on.
+fn unlistable(
+    level: &Level,
+    path: &[u8],
+    depth: usize,
+    visit: &mut dyn FnMut(Visit<'_>) -> Result<WalkStep>,
+) -> Result<bool> {
+    let entry = WalkEntry {
+        path,
+        name: path.get(level.name..).unwrap_or_default(),
+        ino: level.dir,
+        kind: FileType::Directory,
+        depth,
+    };
+    let error = Error::corrupt(MANY_PLACES).path(names::path(path));
+    let goes_on = visit(Visit::Broken(entry, error))? != WalkStep::Stop;
+    Ok(goes_on && visit(Visit::Leave(entry))? != WalkStep::Stop)
 }
 
 /// Visits entries of one directory until one is entered.

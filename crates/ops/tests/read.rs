@@ -201,10 +201,17 @@ fn paths_are_found() {
 fn rows(image: &dyn Image, path: &[u8], options: ListOptions) -> Vec<Row> {
     let mut rows = Vec::new();
     let start = resolve(image, path, Follow::Nothing).unwrap();
-    list(image, start, path, options, &mut |row| {
-        rows.push(row.clone());
-        Ok(WalkStep::On)
-    })
+    list(
+        image,
+        start,
+        path,
+        options,
+        &mut sinterfs_ops::Unread::default(),
+        &mut |row| {
+            rows.push(row.clone());
+            Ok(WalkStep::On)
+        },
+    )
     .unwrap();
     rows
 }

@@ -299,29 +299,31 @@ impl Image {
         self.0.handle.announce_start()
     }
 
-    /// Measures the use of space in the image.
+    /// Measures the use of space in the image. What cannot be read goes to `unread`.
     ///
     /// # Errors
     /// `Corrupt` for damaged metadata.
-    pub fn usage(&self) -> Result<sinterfs_ops::Usage> {
+    pub fn usage(&self, unread: &mut sinterfs_ops::Unread) -> Result<sinterfs_ops::Usage> {
         let show = |of, visit: &mut dyn FnMut(sinterfs_ops::StoredBlock<'_>)| {
             self.0.handle.stored_blocks(of, visit)
         };
-        sinterfs_ops::usage(&**self.raw(), &show)
+        sinterfs_ops::usage(&**self.raw(), &show, unread)
     }
 
-    /// Measures directories: what they have, and what of it they take in the image.
+    /// Measures directories: what they have, and what of it they take in the image. What cannot be
+    /// read goes to `unread`.
     ///
     /// # Errors
     /// `Corrupt` for damaged metadata.
     pub fn disk_usage(
         &self,
         options: &sinterfs_ops::DuOptions,
+        unread: &mut sinterfs_ops::Unread,
     ) -> Result<Vec<sinterfs_ops::DuRow>> {
         let show = |of, visit: &mut dyn FnMut(sinterfs_ops::StoredBlock<'_>)| {
             self.0.handle.stored_blocks(of, visit)
         };
-        sinterfs_ops::disk_usage(&**self.raw(), &show, options)
+        sinterfs_ops::disk_usage(&**self.raw(), &show, options, unread)
     }
 
     /// Writes all structures as text.

@@ -29,6 +29,6 @@ pub use sinterfs_ops::{
     ContentsOptions, ContentsReport, DiffOptions, DiffReport, Difference, DuOptions, DuRow,
     ExtractOptions, ExtractReport, FailedInode, Field, FindOptions, Follow, ListOptions, ModeBits,
     OpenedContent, Overwrite, PartOptions, PartialImage, ReadFailures, Row, Sum, TreeEntry,
-    TreeOptions, Usage, UsageKind, UsageNode, VerifyReport, WalkStep, What, cat, contents, expand,
-    extract, find, list, resolve, row, trail, tree, verify,
+    TreeOptions, Unread, Usage, UsageKind, UsageNode, VerifyReport, WalkStep, What, cat, contents,
+    expand, extract, find, list, resolve, row, trail, tree, verify,
 };

@@ -104,7 +104,8 @@ impl Check<'_> {
         self.number(ino, record).map_err(located)?;
         self.image.check_owner(record).map_err(located)?;
         let lists = self.image.xattr_lists();
-        if record.xattr != NO_XATTR && u64::from(record.xattr) >= lists {
+        let has_table = self.image.xattrs.is_some();
+        if has_table && record.xattr != NO_XATTR && u64::from(record.xattr) >= lists {
             let id = record.xattr;
             return Err(located(Error::corrupt(format!(
                 "list {id} of {lists} lists of extended attributes"
@@ -190,6 +191,7 @@ impl Check<'_> {
             before.extend_from_slice(entries.name());
             before_ino = Some(found.ino);
         }
+        self.image.left_out.end(dir)?;
         match indexed.next() {
             None => Ok(()),
             Some(at) => Err(Error::corrupt(format!(

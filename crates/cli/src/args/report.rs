@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 
 use sinterfs::build::{BuildRequest, Destination, NewFile, is_same_file};
+use sinterfs::ops::Unread;
 use sinterfs::platform::names;
 use sinterfs::{Error, OpenOptions, Result};
 
@@ -68,7 +69,12 @@ impl PendingReport {
             ..OpenOptions::default()
         };
         let opened = sinterfs::open_with(&self.image, &options)?;
-        let (details, usage) = (opened.info()?, opened.usage()?);
+        // the image was just written: what cannot be read of it is an error
+        let mut unread = Unread::default();
+        let (details, usage) = (opened.info()?, opened.usage(&mut unread)?);
+        if let Some(error) = unread.into_errors().into_iter().next() {
+            return Err(error);
+        }
         let name = self.image.file_name().unwrap_or(self.image.as_os_str());
         let page = page::page(&names::bytes(name), &details, &usage, Some(timings));
         self.to.write(page.as_bytes())

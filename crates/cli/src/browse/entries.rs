@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use sinterfs::model::{Cursor, Dirent, Image, Ino};
+use sinterfs::platform::names;
 use sinterfs::{FileType, Result};
 
 /// An entry of a directory.
@@ -69,21 +70,30 @@ impl Sort {
     }
 }
 
-/// Reads the entries of a directory.
-pub fn read(image: &dyn Image, dir: Ino) -> Result<Vec<ListedEntry>> {
+/// Reads the entries of a directory as far as that is possible; returns the first error, too. An
+/// entry whose inode cannot be read is listed by its name and type.
+pub fn read(image: &dyn Image, dir: Ino) -> (Vec<ListedEntry>, Result<()>) {
     let mut entries = Vec::new();
-    let mut failed = None;
-    image.read_dir(dir, Cursor::START, &mut |dirent: Dirent<'_>| {
-        match entry(image, &dirent) {
-            Ok(entry) => entries.push(entry),
-            Err(error) => {
-                failed = Some(error);
-                return ControlFlow::Break(());
+    let mut read = Ok(());
+    let listed = image.read_dir(dir, Cursor::START, &mut |dirent: Dirent<'_>| {
+        let found = entry(image, &dirent).unwrap_or_else(|error| {
+            if read.is_ok() {
+                let error = error.into_corrupt_entry();
+                read = Err(error.path(names::path(dirent.name)));
             }
-        }
+            ListedEntry {
+                name: dirent.name.to_vec(),
+                ino: dirent.ino,
+                kind: dirent.kind,
+                size: 0,
+                modified: 0,
+                target: None,
+            }
+        });
+        entries.push(found);
         ControlFlow::Continue(())
-    })?;
-    failed.map_or(Ok(entries), Err)
+    });
+    (entries, read.and(listed))
 }
 
 fn entry(image: &dyn Image, dirent: &Dirent<'_>) -> Result<ListedEntry> {

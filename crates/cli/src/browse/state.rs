@@ -13,7 +13,7 @@ use sinterfs::{FileType, Result};
 use super::entries::{KnownSizes, ListedEntry, Sizes, Sort, joined, ordered, read};
 use super::keys::Key;
 use super::preview::{Needed, Preview};
-use crate::text;
+use crate::{flags, text};
 
 /// Work for other threads, or for the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,8 +96,14 @@ impl Browser {
             path: Vec::new(),
             ino: root,
         });
+        let (entries, all) = read(&*image, here.ino);
+        let message = match all {
+            Ok(()) => String::new(),
+            Err(error) if entries.is_empty() => return Err(error),
+            Err(error) => flags::message(&error),
+        };
         let mut browser = Self {
-            entries: read(&*image, here.ino)?,
+            entries,
             image,
             title,
             above: steps,
@@ -112,7 +118,7 @@ impl Browser {
             sizes: KnownSizes::new(),
             measured: BTreeSet::new(),
             view: View::List,
-            message: String::new(),
+            message,
             extractions: 0,
             asked_to_end: false,
         };
@@ -415,19 +421,18 @@ impl Browser {
 
     /// Reads the directory that is shown; returns whether that is possible.
     fn list(&mut self, name: Option<&[u8]>) -> bool {
-        match read(&*self.image, self.here.ino) {
-            Ok(entries) => {
-                self.entries = entries;
-                self.search.clear();
-                self.top = 0;
-                self.arrange(name);
-                true
-            }
-            Err(error) => {
-                self.message = error.to_string();
-                false
-            }
+        let (entries, all) = read(&*self.image, self.here.ino);
+        if let Err(error) = &all {
+            self.message = flags::message(error);
         }
+        if entries.is_empty() && all.is_err() {
+            return false;
+        }
+        self.entries = entries;
+        self.search.clear();
+        self.top = 0;
+        self.arrange(name);
+        true
     }
 
     fn mark(&mut self) {

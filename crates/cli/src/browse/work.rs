@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use sinterfs::model::{Ino, Stage, Tally};
-use sinterfs::ops::{DuOptions, ExtractOptions, ExtractReport, extract};
+use sinterfs::ops::{DuOptions, ExtractOptions, ExtractReport, Unread, extract};
 use sinterfs::{Error, Image, Observer, Result};
 
 use super::entries::{KnownSizes, Sizes};
@@ -157,7 +157,8 @@ fn measure(image: &Image, path: &[u8], ino: Ino) -> Done {
         max_depth: (!all).then_some(1),
         files: true,
     };
-    match image.disk_usage(&options) {
+    // the listing of a directory shows what of it cannot be read
+    match image.disk_usage(&options, &mut Unread::default()) {
         Ok(rows) => {
             let sizes: HashMap<_, _> = rows
                 .into_iter()

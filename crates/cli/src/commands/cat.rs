@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use sinterfs::model::Image;
-use sinterfs::ops::{Follow, cat, expand, resolve};
+use sinterfs::ops::{Follow, Unread, cat, expand, resolve};
 use sinterfs::platform::names;
 use sinterfs::{Error, FileType, Kind, Result};
 
@@ -51,6 +51,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let image = &**opened.raw();
     let mut out = standard_files::output();
     let mut code = ExitCode::SUCCESS;
+    let mut unread = Unread::default();
     let mut failed = |error: Error| {
         if !args.go_on || error.kind() == Kind::Io {
             return Err(error);
@@ -60,11 +61,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Ok(())
     };
     if args.chosen.names.is_some() {
-        let left_out = args.chosen.left_out(image)?;
+        let left_out = args.chosen.left_out(image, &mut unread)?;
         // path by path: what is printed first is what was typed first
         for typed in &args.paths {
             let typed = std::slice::from_ref(typed);
-            let (found, missing) = args.chosen.chosen(image, typed)?;
+            let (found, missing) = args.chosen.chosen(image, typed, &mut unread)?;
             missing.into_iter().try_for_each(&mut failed)?;
             for path in found.iter().filter(|path| !is_below(path, &left_out)) {
                 print(args, image, &names::bytes(path), &mut out).or_else(&mut failed)?;
@@ -72,12 +73,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
     } else {
         for path in &args.paths {
-            expanded(args, image, path, &mut out).or_else(&mut failed)?;
+            expanded(args, image, path, &mut unread, &mut out).or_else(&mut failed)?;
         }
     }
     out.flush()
         .map_err(|e| Error::io("cannot write the content", e))?;
-    Ok(code)
+    let is_complete = unread.is_empty();
+    let incomplete = exit::unread(unread);
+    Ok(if is_complete { code } else { incomplete })
 }
 
 /// Returns whether a path is one of those left out, or below one.
@@ -87,9 +90,15 @@ fn is_below(path: &OsStr, left_out: &[OsString]) -> bool {
 }
 
 /// Prints the files that a path or a pattern stands for; directories among several are left out.
-fn expanded(args: &Args, image: &dyn Image, path: &OsStr, out: &mut dyn Write) -> Result<()> {
+fn expanded(
+    args: &Args,
+    image: &dyn Image,
+    path: &OsStr,
+    unread: &mut Unread,
+    out: &mut dyn Write,
+) -> Result<()> {
     let path = names::bytes(path);
-    for found in expand(image, &path)? {
+    for found in expand(image, &path, unread)? {
         let is_match = found != *path;
         if is_match {
             let ino = resolve(image, &found, Follow::All)?;

@@ -7,14 +7,14 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use serde_json::json;
-use sinterfs::ops::{DuOptions, DuRow, Follow, expand, resolve};
+use sinterfs::ops::{DuOptions, DuRow, Follow, Unread, expand, resolve};
 use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 
 use crate::args::input::ImageArgs;
 use crate::rows::trimmed;
 use crate::standard_files;
-use crate::{size, text};
+use crate::{exit, size, text};
 
 /// Show the sizes of directories, and their share of the image.
 #[derive(Debug, clap::Args)]
@@ -92,8 +92,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let opened = args.image.open_tree()?;
     let image = &**opened.raw();
     let mut starts = HashSet::new();
+    let mut unread = Unread::default();
     for path in &args.paths {
-        for path in expand(image, trimmed(&names::bytes(path)))? {
+        for path in expand(image, trimmed(&names::bytes(path)), &mut unread)? {
             starts.insert(resolve(image, &path, Follow::Parents)?);
         }
     }
@@ -102,7 +103,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         max_depth: if args.summarize { Some(0) } else { args.depth },
         files: args.all,
     };
-    let mut rows = opened.disk_usage(&options)?;
+    let mut rows = opened.disk_usage(&options, &mut unread)?;
     match args.sort {
         Sort::Tree => {}
         Sort::Name => rows.sort_by(|a, b| a.path.cmp(&b.path)),
@@ -111,7 +112,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Sort::Shared => rows.sort_by_key(|row| Reverse(row.shared)),
     }
     print(args, &rows).map_err(|e| Error::io("cannot print the sizes", e))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(exit::unread(unread))
 }
 
 fn print(args: &Args, rows: &[DuRow]) -> std::io::Result<()> {

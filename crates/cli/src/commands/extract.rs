@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use sinterfs::model::Image;
 use sinterfs::ops::{
-    ExtractOptions, ExtractReport, FilteredImage, Overwrite, PartialImage, extract,
+    ExtractOptions, ExtractReport, FilteredImage, Overwrite, PartialImage, Unread, extract,
 };
 use sinterfs::platform::names;
 use sinterfs::{Error, Observer, OpenOptions, Result};
@@ -91,7 +91,9 @@ fn choose(
     image: &dyn Image,
     options: &mut ExtractOptions,
 ) -> Result<Vec<Error>> {
-    let left_out = args.chosen.left_out(image)?;
+    // what cannot be listed is reported by the extraction, which lists everything
+    let mut unread = Unread::default();
+    let left_out = args.chosen.left_out(image, &mut unread)?;
     let literal = left_out.iter().map(|path| {
         let path = literal_pattern(&names::bytes(&path));
         String::from_utf8(path).map_err(|_| Error::unsupported("a name that is not UTF-8"))
@@ -101,7 +103,7 @@ fn choose(
         return Ok(Vec::new());
     }
     let typed: Vec<OsString> = args.paths.iter().map(OsString::from).collect();
-    let (found, missing) = args.chosen.chosen(image, &typed)?;
+    let (found, missing) = args.chosen.chosen(image, &typed, &mut unread)?;
     options.paths = found.into_iter().map(PathBuf::from).collect();
     Ok(missing)
 }

@@ -5,14 +5,14 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use sinterfs::model::Image;
-use sinterfs::ops::{FindOptions, Follow, ModeBits, Row, WalkStep, expand, find, resolve};
+use sinterfs::ops::{FindOptions, Follow, ModeBits, Row, Unread, WalkStep, expand, find, resolve};
 use sinterfs::platform::names;
 use sinterfs::{Error, FileType, Result};
 
 use crate::args::input::ImageArgs;
 use crate::rows::{as_json, long, trimmed};
 use crate::standard_files;
-use crate::{moment, size, text};
+use crate::{exit, moment, size, text};
 
 /// Find files of an image by name, type, size or time.
 #[derive(Debug, clap::Args)]
@@ -131,12 +131,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         &args.paths
     };
     let mut out = BufWriter::new(standard_files::output());
+    let mut unread = Unread::default();
     for start in starts {
-        for path in expand(image, trimmed(&names::bytes(start)))? {
+        for path in expand(image, trimmed(&names::bytes(start)), &mut unread)? {
             let ino = resolve(image, &path, Follow::Parents)?;
             // the root has no name that could match
             let shown = if path.is_empty() { b"" } else { &*path };
-            find(image, ino, shown, &options, &mut |row| {
+            find(image, ino, shown, &options, &mut unread, &mut |row| {
                 if !row.path.is_empty() {
                     show(args, image, row, &mut out)?;
                 }
@@ -146,7 +147,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     out.flush()
         .map_err(|e| Error::io("cannot print the paths", e))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(exit::unread(unread))
 }
 
 fn options(args: &Args) -> FindOptions {

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use grep_printer::{ColorSpecs, JSONBuilder, StandardBuilder, SummaryBuilder, SummaryKind};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
-use sinterfs::ops::{ContentsOptions, OpenedContent, contents, expand};
+use sinterfs::ops::{ContentsOptions, OpenedContent, Unread, contents, expand};
 use sinterfs::platform::names;
 use sinterfs::{Error, Result};
 use termcolor::{Ansi, NoColor, WriteColor};
@@ -163,8 +163,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let opened = args.image.open_tree()?;
     let image = &**opened.raw();
     let mut paths = Vec::new();
+    let mut unread = Unread::default();
     for path in &args.paths {
-        let found = expand(image, trimmed(&names::bytes(path)))?;
+        let found = expand(image, trimmed(&names::bytes(path)), &mut unread)?;
         paths.extend(found.iter().map(|path| names::path_buf(path.clone())));
     }
     let options = ContentsOptions {
@@ -184,9 +185,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         search.file(file)
     })?;
     drop(display);
-    let code = match (search.found.into_inner(), report.failed) {
-        (true, 0) => 0,
-        (false, 0) => exit::PARTIAL,
+    let all_read = report.failed == 0 && unread.is_empty();
+    exit::unread(unread);
+    let code = match (search.found.into_inner(), all_read) {
+        (true, true) => 0,
+        (false, true) => exit::PARTIAL,
         // something could not be searched
         _ => exit::DAMAGED,
     };

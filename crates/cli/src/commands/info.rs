@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sinterfs::image::{DAMAGE, InfoRows, InfoValue};
-use sinterfs::ops::{Usage, container_rows};
+use sinterfs::ops::{Unread, Usage, container_rows};
 use sinterfs::platform::names;
 use sinterfs::{Error, Image, Kind, OpenOptions, Result};
 
@@ -108,11 +108,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Err(error) if error.kind() == Kind::Corrupt => return damaged(args, &options, error),
         Err(error) => return disk(args, error),
     };
+    let mut unread = Unread::default();
+    let of = (args.of.as_deref(), args.nid);
     if !args.dump_erofs.is_empty()
-        && let Some(lines) =
-            dump_erofs_lines::lines(&args.dump_erofs, &opened, args.of.as_deref(), args.nid)?
+        && let Some(lines) = dump_erofs_lines::lines(&args.dump_erofs, &opened, of, &mut unread)?
     {
-        return text::print(&lines).map(|()| ExitCode::SUCCESS);
+        return text::print(&lines).map(|()| exit::unread(unread));
     }
     if args.dump {
         opened.dump(&mut standard_files::output())?;
@@ -126,7 +127,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     details.extend(of_server.map(|rows| ("remote".to_owned(), InfoValue::Map(rows))));
     let is_damaged = details.iter().any(|(name, _)| name == DAMAGE);
     if let Some(report) = &args.report {
-        write_report(args, report, &details, &opened.usage()?)?;
+        write_report(args, report, &details, &opened.usage(&mut unread)?)?;
     } else if let Some(lines) = args
         .unsquashfs
         .and_then(|facts| unsquashfs_superblock::lines(facts, &args.image.image, &details))
@@ -137,10 +138,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     } else {
         text::print(&plain(&details, 0))?;
     }
+    let code = exit::unread(unread);
     Ok(if is_damaged {
         ExitCode::from(exit::PARTIAL)
     } else {
-        ExitCode::SUCCESS
+        code
     })
 }
 

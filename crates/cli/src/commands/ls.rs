@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use sinterfs::model::Image;
-use sinterfs::ops::{Follow, ListOptions, Row, WalkStep, expand, list, resolve, row};
+use sinterfs::ops::{Follow, ListOptions, Row, Unread, WalkStep, expand, list, resolve, row};
 use sinterfs::platform::names;
 use sinterfs::{Error, FileType, Result};
 
@@ -18,7 +18,7 @@ use crate::shell_pattern::{NameForm, Wanted};
 use crate::standard_files;
 use crate::unsquashfs_paths::PathArgs;
 use crate::unsquashfs_rows::{Columns, UnsquashfsRows};
-use crate::{messages, text};
+use crate::{exit, messages, text};
 
 /// List the files of an image.
 #[derive(Debug, clap::Args)]
@@ -126,6 +126,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let image = &**opened.raw();
     let mut out = BufWriter::new(standard_files::output());
     let failed = |error| Error::io("cannot print the listing", error);
+    let mut unread = Unread::default();
     if let Some(columns) = args.unsquashfs {
         let how = args.chosen.names.unwrap_or_default();
         let excluded = Wanted::new(&args.chosen.leave_out, how)?;
@@ -138,7 +139,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             root: &names::bytes(&args.root_name),
         };
         let wanted = if args.chosen.follows_or_requires() {
-            let (found, missing) = args.chosen.chosen(image, &args.paths)?;
+            let (found, missing) = args.chosen.chosen(image, &args.paths, &mut unread)?;
             for error in &missing {
                 messages::line(format_args!("sinter: {}", message(error)));
             }
@@ -146,19 +147,20 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         } else {
             Wanted::new(&args.paths, how)?
         };
-        listing.print(image, &wanted, &mut out)?;
+        listing.print(image, &wanted, &mut unread, &mut out)?;
         out.flush().map_err(failed)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(exit::unread(unread));
     }
     if let Some(form) = args.rdsquashfs.rdsquashfs {
-        args.rdsquashfs.print(form, image, &args.paths, &mut out)?;
+        let listing = &args.rdsquashfs;
+        listing.print(form, image, &args.paths, &mut unread, &mut out)?;
         out.flush().map_err(failed)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(exit::unread(unread));
     }
-    for (path, is_match) in paths(args, image)? {
+    for (path, is_match) in paths(args, image, &mut unread)? {
         let sorted = args.by_size || args.by_time || args.reverse;
         let mut rows = Vec::new();
-        each(args, image, &path, is_match, &mut |row| {
+        each(args, image, (&path, is_match), &mut unread, &mut |row| {
             if sorted {
                 rows.push(row.clone());
             } else {
@@ -168,16 +170,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         })?;
         sort(args, &mut rows);
         for row in &rows {
-            show(args, image, row, &mut out)?;
+            unread.settle(&row.path, show(args, image, row, &mut out))?;
         }
     }
     out.flush().map_err(failed)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(exit::unread(unread))
 }
 
 /// Returns the paths to list, and of each whether a pattern of several matches stands for it: those
 /// are listed themselves unless they are recursed into.
-fn paths(args: &Args, image: &dyn Image) -> Result<Vec<(Vec<u8>, bool)>> {
+fn paths(args: &Args, image: &dyn Image, unread: &mut Unread) -> Result<Vec<(Vec<u8>, bool)>> {
     if args.paths.is_empty() {
         return Ok(vec![(Vec::new(), false)]);
     }
@@ -185,7 +187,7 @@ fn paths(args: &Args, image: &dyn Image) -> Result<Vec<(Vec<u8>, bool)>> {
     for path in &args.paths {
         let path = names::bytes(path);
         let path = trimmed(&path);
-        for found in expand(image, path)? {
+        for found in expand(image, path, unread)? {
             let is_match = found != path;
             paths.push((found, is_match));
         }
@@ -197,8 +199,8 @@ fn paths(args: &Args, image: &dyn Image) -> Result<Vec<(Vec<u8>, bool)>> {
 fn each(
     args: &Args,
     image: &dyn Image,
-    path: &[u8],
-    is_match: bool,
+    (path, is_match): (&[u8], bool),
+    unread: &mut Unread,
     show: &mut dyn FnMut(&Row) -> Result<WalkStep>,
 ) -> Result<()> {
     let start = resolve(image, path, Follow::Parents)?;
@@ -209,7 +211,7 @@ fn each(
     if args.recursive && !args.directory {
         let itself = row(image, start, if path.is_empty() { b"." } else { path })?;
         if itself.kind == FileType::Directory {
-            show(&itself)?;
+            unread.settle(&itself.path, show(&itself))?;
         }
     }
     let shown = if args.directory && path.is_empty() {
@@ -217,7 +219,7 @@ fn each(
     } else {
         path
     };
-    list(image, start, shown, options, show)
+    list(image, start, shown, options, unread, show)
 }
 
 fn sort(args: &Args, rows: &mut [Row]) {

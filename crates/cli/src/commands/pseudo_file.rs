@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use sinterfs::build::{NewFile, is_same_file};
 use sinterfs::model::Image;
-use sinterfs::ops::{FilteredImage, PartialImage};
+use sinterfs::ops::{FilteredImage, PartialImage, Unread};
 use sinterfs::{Error, Result};
 
 use crate::args::extract::ExtractArgs;
@@ -27,7 +27,8 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
         .map(|part| PartialImage::new(&image, &part))
         .transpose()?;
     let image = part.as_ref().map_or(&image as &dyn Image, |part| part);
-    let (wanted, missing) = wanted(args, image)?;
+    let mut unread = Unread::default();
+    let (wanted, missing) = wanted(args, image, &mut unread)?;
     let how = args.chosen.names.unwrap_or_default();
     let lines = PseudoFileLines {
         wanted: &wanted,
@@ -50,10 +51,12 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
         let file = NewFile::create(output, args.force)?;
         file.fill(|out| lines.write(image, out))?
     };
+    let all_read = unread.is_empty();
+    exit::unread(unread);
     for error in missing.iter().chain(&refused) {
         messages::line(format_args!("sinter: {}", message(error)));
     }
-    Ok(ExitCode::from(if refused.is_empty() {
+    Ok(ExitCode::from(if refused.is_empty() && all_read {
         0
     } else {
         exit::PARTIAL
@@ -62,11 +65,15 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
 
 /// Finds what is written, by the rules of unsquashfs; returns an error for each path that is
 /// missing.
-fn wanted(args: &ExtractArgs, image: &dyn Image) -> Result<(Wanted, Vec<Error>)> {
+fn wanted(
+    args: &ExtractArgs,
+    image: &dyn Image,
+    unread: &mut Unread,
+) -> Result<(Wanted, Vec<Error>)> {
     let paths = args.paths.iter().map(OsString::from);
     let typed: Vec<OsString> = paths.chain(args.glob.iter().map(OsString::from)).collect();
     if args.chosen.follows_or_requires() {
-        let (found, missing) = args.chosen.chosen(image, &typed)?;
+        let (found, missing) = args.chosen.chosen(image, &typed, unread)?;
         return Ok((Wanted::new(&found, NameForm::Literal)?, missing));
     }
     let how = args.chosen.names.unwrap_or_default();

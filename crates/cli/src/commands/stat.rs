@@ -7,13 +7,13 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use sinterfs::model::{ExtentSource, Image, Ino, Time};
-use sinterfs::ops::{Follow, Row, expand, resolve, row};
+use sinterfs::ops::{Follow, Row, Unread, expand, resolve, row};
 use sinterfs::platform::names;
 use sinterfs::{FileType, Kind, Result};
 
 use crate::args::input::ImageArgs;
 use crate::rows::{as_json, permissions, trimmed};
-use crate::{calendar, text};
+use crate::{calendar, exit, text};
 
 /// Show all attributes of paths in an image.
 #[derive(Debug, clap::Args)]
@@ -62,21 +62,33 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     } else {
         Follow::Parents
     };
+    let mut unread = Unread::default();
     for path in &args.paths {
-        for path in expand(image, trimmed(&names::bytes(path)))? {
-            let ino = resolve(image, &path, follow)?;
-            let shown: &[u8] = if path.is_empty() { b"." } else { &path };
-            let row = row(image, ino, shown)?;
-            let extents = extents(image, ino, row.kind)?;
-            let printed = if args.json {
-                json_line(image, &row, &extents)?
-            } else {
-                plain(image, &row, &extents)?
-            };
-            text::print(&printed)?;
+        let paths = expand(image, trimmed(&names::bytes(path)), &mut unread)?;
+        let is_one = paths.len() == 1 && args.paths.len() == 1;
+        for path in paths {
+            let shown = shown(args, image, &path, follow);
+            if is_one {
+                text::print(&shown.map_err(|error| error.path(names::path(&path)))?)?;
+            } else if let Some(shown) = unread.settle(&path, shown)? {
+                text::print(&shown)?;
+            }
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(exit::unread(unread))
+}
+
+/// Returns the lines about a path.
+fn shown(args: &Args, image: &dyn Image, path: &[u8], follow: Follow) -> Result<String> {
+    let ino = resolve(image, path, follow)?;
+    let shown: &[u8] = if path.is_empty() { b"." } else { path };
+    let row = row(image, ino, shown)?;
+    let extents = extents(image, ino, row.kind)?;
+    if args.json {
+        json_line(image, &row, &extents)
+    } else {
+        plain(image, &row, &extents)
+    }
 }
 
 fn extents(image: &dyn Image, ino: Ino, kind: FileType) -> Result<Extents> {

@@ -5,14 +5,14 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use sinterfs::model::Image;
-use sinterfs::ops::{Follow, TreeEntry, TreeOptions, expand, resolve, tree};
+use sinterfs::ops::{Follow, TreeEntry, TreeOptions, Unread, expand, resolve, tree};
 use sinterfs::platform::names;
 use sinterfs::{Error, FileType, Result};
 
 use crate::args::input::ImageArgs;
 use crate::rows::trimmed;
 use crate::standard_files;
-use crate::{size, text};
+use crate::{exit, size, text};
 
 /// Draw the directories of an image as a tree.
 #[derive(Debug, clap::Args)]
@@ -86,8 +86,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let failed = |e| Error::io("cannot print the tree", e);
     let mut out = BufWriter::new(standard_files::output());
     let mut counts = Drawn::default();
+    let mut unread = Unread::default();
     for start in starts {
-        for path in expand(image, trimmed(&names::bytes(start)))? {
+        for path in expand(image, trimmed(&names::bytes(start)), &mut unread)? {
             let ino = resolve(image, &path, Follow::Parents)?;
             let shown: &[u8] = if path.is_empty() { b"." } else { &path };
             writeln!(out, "{}", text::name(shown)).map_err(failed)?;
@@ -96,29 +97,38 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                 continue;
             }
             counts.directories += 1;
-            tree(image, ino, options, &mut |entry| {
+            tree(image, (ino, &path), options, &mut unread, &mut |entry| {
                 match entry.kind {
                     FileType::Directory => counts.directories += 1,
                     _ => counts.others += 1,
                 }
-                writeln!(out, "{}", line(args, image, &entry)?).map_err(failed)
+                let (line, read) = line(args, image, &entry);
+                writeln!(out, "{line}").map_err(failed)?;
+                read
             })?;
         }
     }
     writeln!(out, "\n{}", summary(args, &counts)).map_err(failed)?;
     out.flush().map_err(failed)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(exit::unread(unread))
 }
 
-fn line(args: &Args, image: &dyn Image, entry: &TreeEntry<'_>) -> Result<String> {
+/// Returns the line of an entry, without what cannot be read, and the error of that.
+fn line(args: &Args, image: &dyn Image, entry: &TreeEntry<'_>) -> (String, Result<()>) {
+    let mut read = Ok(());
     let mut line = String::new();
     let (own, above) = entry.last.split_last().unwrap_or((&true, &[]));
     for last in above {
         line += if *last { "    " } else { "│   " };
     }
     line += if *own { "└── " } else { "├── " };
-    if (args.size || args.human_readable) && entry.kind == FileType::File {
-        let bytes = image.inode(entry.ino)?.size;
+    let has_size = (args.size || args.human_readable) && entry.kind == FileType::File;
+    // the tree reads the inode itself, and its error is the same
+    if let Some(inode) = has_size
+        .then(|| image.inode(entry.ino))
+        .and_then(Result::ok)
+    {
+        let bytes = inode.size;
         line += &if args.human_readable {
             format!("[{:>5}]  ", size::short(bytes))
         } else {
@@ -127,10 +137,15 @@ fn line(args: &Args, image: &dyn Image, entry: &TreeEntry<'_>) -> Result<String>
     }
     line += &text::name(entry.name);
     if entry.kind == FileType::Symlink {
-        line += " -> ";
-        line += &text::name(&image.read_link(entry.ino)?);
+        match image.read_link(entry.ino) {
+            Ok(target) => {
+                line += " -> ";
+                line += &text::name(&target);
+            }
+            Err(error) => read = Err(error.into_corrupt_entry()),
+        }
     }
-    Ok(line)
+    (line, read)
 }
 
 fn summary(args: &Args, counts: &Drawn) -> String {

@@ -167,28 +167,24 @@ impl Image for Composefs {
         from: Cursor,
         visit: &mut dyn FnMut(Dirent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        let mut failure = None;
-        self.image.read_dir(
-            dir,
-            from,
-            &mut |entry| match self.is_whiteout(entry.kind, entry.ino) {
-                Ok(true) => ControlFlow::Continue(()),
-                Ok(false) => visit(entry),
-                Err(error) => {
-                    failure = Some(error);
-                    ControlFlow::Break(())
-                }
-            },
-        )?;
-        failure.map_or(Ok(()), Err)
+        self.image.read_dir(dir, from, &mut |entry| {
+            // one that cannot be read hides no other name, and reading it is an error
+            if matches!(self.is_whiteout(entry.kind, entry.ino), Ok(true)) {
+                ControlFlow::Continue(())
+            } else {
+                visit(entry)
+            }
+        })
     }
 
     fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
         let Some(ino) = self.image.lookup(dir, name)? else {
             return Ok(None);
         };
-        let kind = self.image.inode(ino)?.kind;
-        Ok((!self.is_whiteout(kind, ino)?).then_some(ino))
+        let inode = self.image.inode(ino);
+        let is_whiteout = inode
+            .is_ok_and(|inode| inode.kind == FileType::CharDevice && inode.rdev == Rdev::default());
+        Ok((!is_whiteout).then_some(ino))
     }
 
     fn extents(

@@ -10,7 +10,7 @@
 
 use std::ops::ControlFlow;
 
-use sinterfs_model::{Cursor, Error, FileType, Image, Ino, Result};
+use sinterfs_model::{Cursor, Error, FileType, Image, Ino, Kind, Result};
 
 use crate::layout::NAME_MAX;
 use crate::write::directories::{first_block, write_block};
@@ -35,11 +35,11 @@ pub(super) struct DirectoryListing {
 }
 
 impl DirectoryListing {
-    /// Reads the names of a directory.
+    /// Reads the names of a directory, up to its end or the first damage.
     pub(super) fn of(image: &dyn Image, dir: Ino) -> Result<Self> {
         let mut listing = Self::default();
         let mut wrong = None;
-        image.read_dir(dir, Cursor::START, &mut |dirent| {
+        let listed = image.read_dir(dir, Cursor::START, &mut |dirent| {
             let name = dirent.name;
             if !is_name(name) {
                 wrong = Some(name.len());
@@ -54,7 +54,12 @@ impl DirectoryListing {
             });
             listing.names.extend_from_slice(name);
             ControlFlow::Continue(())
-        })?;
+        });
+        match listed {
+            Err(error) if !is_damage(&error) => return Err(error),
+            // whoever gave the image counts its errors, and names what cannot be read
+            _ => {}
+        }
         if let Some(len) = wrong {
             let what = format!("a name of {len} bytes that no file can have");
             return Err(Error::corrupt(what).path(format!("inode {}", dir.0)));
@@ -131,6 +136,12 @@ impl DirectoryListing {
         }
         bytes
     }
+}
+
+/// Returns whether an error is about a part of an image without which the rest can be shown.
+pub(super) fn is_damage(error: &Error) -> bool {
+    let kind = error.kind();
+    matches!(kind, Kind::Corrupt | Kind::Unsupported | Kind::NotFound)
 }
 
 /// Returns whether a kernel accepts a name.

@@ -1,7 +1,9 @@
 //! Lays out an image, directory by directory: inodes get their offsets, directories their content.
 //!
 //! In: the image. Out: the parts of a lookalike. **Invariant:** no recursion; the inodes of a
-//! directory are together, in the order in which `ls -R` and `find` visit them.
+//! directory are together, in the order in which `ls -R` and `find` visit them. An inode that cannot
+//! be read is zeros, which the kernel takes for damage: its name is listed, and using it is an
+//! error.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -15,12 +17,12 @@ use sinterfs_model::{Error, FileType, Image, Ino, Inode, Loss, Result};
 use super::attributes::Shown;
 use super::content::{self, Body};
 use super::inodes::{Made, put};
-use super::listing::DirectoryListing;
+use super::listing::{DirectoryListing, is_damage};
 use super::pool::Pool;
 use super::regions::{CONTENT, DIRECTORIES, INODES, XATTRS};
 use super::space::Space;
 use crate::layout::INODE_SLOT;
-use crate::write::inode_offsets::InodeOffsets;
+use crate::write::inode_offsets::{InodeOffsets, InodeSize};
 use crate::write::{BLOCK, BlockSize};
 
 /// The most bytes of names that are kept until the content of their directories is made.
@@ -145,9 +147,13 @@ impl<'a> Scan<'a> {
         if self.count >= self.image.info().totals.inodes {
             return Err(Error::corrupt("there are more inodes than the image says"));
         }
-        let inode = Made::show(self.image.inode(ino)?, self.shown);
-        let made = self.make(inode);
-        let (made, names) = made.map_err(|error| error.path(format!("inode {}", ino.0)))?;
+        let read = self.image.inode(ino);
+        let made = read.and_then(|inode| self.make(Made::show(inode, self.shown)));
+        let (made, names) = match made {
+            Err(error) if parent.is_some() && is_damage(&error) => return self.damaged(),
+            made => made.map_err(|error| error.path(format!("inode {}", ino.0)))?,
+        };
+        let inode = made.shown;
         let extent = made.extent();
         let place = self.offsets.next(extent);
         if INODES + self.offsets.end > XATTRS {
@@ -188,6 +194,22 @@ impl<'a> Scan<'a> {
         let differ = times.accessed != times.modified || times.changed != times.modified;
         self.times += u64::from(differ);
         Ok(nid)
+    }
+
+    /// Makes an inode that the kernel refuses, for one that cannot be read.
+    fn damaged(&mut self) -> Result<u64> {
+        let place = self.offsets.next(InodeSize {
+            inode: INODE_SLOT,
+            fixed: INODE_SLOT,
+            tail: 0,
+        });
+        if INODES + self.offsets.end > XATTRS {
+            return Err(Error::limit("4 GiB of inodes"));
+        }
+        let end = usize::try_from(self.offsets.end).map_err(|_| Error::limit("the inodes"))?;
+        self.inodes.resize(end, 0);
+        self.count += 1;
+        Ok((INODES + place) / INODE_SLOT)
     }
 
     /// Returns names that wait for the content of their directory, if there is memory for them.

@@ -2,8 +2,9 @@
 //!
 //! In: a directory's node. Out: entries.
 //!
-//! **Invariant:** names come in strictly increasing order and are valid: else the directory is
-//! `Corrupt`. One block is in memory at a time.
+//! **Invariant:** names that are shown are valid and in strictly increasing order: others, and
+//! blocks that are damaged, are left out, and the listing ends with `Corrupt`. One block is in
+//! memory at a time.
 
 use std::cmp::Ordering;
 
@@ -75,7 +76,7 @@ impl Erofs {
         while low < high {
             let middle = low.midpoint(high);
             let block = self.dir_block(dir, middle)?;
-            let first = block.entry(0);
+            let first = block.stored(0);
             let first = first.map_err(|error| self.in_block(dir, middle, error))?;
             match first.name.cmp(name) {
                 Ordering::Greater => high = middle,
@@ -93,7 +94,7 @@ impl Erofs {
         let (mut low, mut high) = (0, block.len());
         while low < high {
             let middle = low.midpoint(high);
-            let entry = block.entry(middle).map_err(located)?;
+            let entry = block.stored(middle).map_err(located)?;
             match entry.name.cmp(name) {
                 Ordering::Greater => high = middle,
                 Ordering::Equal => return Ok(Some(entry.nid)),
@@ -129,6 +130,20 @@ impl DirBlock {
 
     /// Returns an entry after checking its name.
     pub(crate) fn entry(&self, index: usize) -> Result<Entry<'_>> {
+        let entry = self.stored(index)?;
+        let name = entry.name;
+        let sound = (1..=NAME_MAX).contains(&name.len())
+            && !name.iter().any(|byte| matches!(byte, 0 | b'/'));
+        if !sound {
+            let name = String::from_utf8_lossy(name);
+            let what = format!("entry {index}: {name:?} is not a name");
+            return Err(Error::corrupt(what));
+        }
+        Ok(entry)
+    }
+
+    /// Returns an entry with the name that it has, whatever that is.
+    fn stored(&self, index: usize) -> Result<Entry<'_>> {
         let bad = |what: &str| Error::corrupt(format!("entry {index}: {what}"));
         let raw = if index < self.count {
             self.raw(index)
@@ -152,11 +167,8 @@ impl DirBlock {
                 .and_then(|name| name.split(|byte| *byte == 0).next()),
         };
         let name = name.ok_or_else(|| bad("a name beyond the block"))?;
-        let sound = start >= self.count * ENTRY
-            && (1..=NAME_MAX).contains(&name.len())
-            && !name.iter().any(|byte| matches!(byte, 0 | b'/'));
-        if !sound {
-            return Err(bad("not a name"));
+        if start < self.count * ENTRY {
+            return Err(bad("a name among the entries"));
         }
         Ok(Entry {
             nid: raw.nid.get(),

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
-use sinterfs_model::{Error, ImageInfo};
+use sinterfs_model::{Error, ImageInfo, ListingErrors};
 
 use super::device::Devices;
 use super::map::{CheckedTables, FoundExtents};
@@ -27,6 +27,8 @@ pub struct Erofs {
     pub(super) packed_extents_found: FoundExtents,
     pub(super) checked_tables: CheckedTables,
     pub(super) info: ImageInfo,
+    /// Entries that no listing shows.
+    pub(super) left_out: ListingErrors,
     /// The version of the composefs format, if it is an image of that.
     pub(super) composefs: Option<u32>,
     pub(super) cache: Arc<BlockCache>,

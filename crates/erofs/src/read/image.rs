@@ -292,16 +292,32 @@ impl Image for Erofs {
         let mut first = usize::try_from(from.0 & ((1 << ENTRY_BITS) - 1)).unwrap_or(0);
         let mut last: Option<Vec<u8>> = None;
         for index in from.0 >> ENTRY_BITS..self.dir_blocks(&node) {
-            let block = self.dir_block(&node, index)?;
+            let at = |number: usize| index << ENTRY_BITS | (number as u64 + 1);
+            let block = match self.dir_block(&node, index) {
+                Ok(block) => block,
+                Err(error) => {
+                    self.left_out.note(dir, at(0), error)?;
+                    continue;
+                }
+            };
             let located = |error| self.in_block(&node, index, error);
             if let Some(before) = first.checked_sub(1).filter(|before| *before < block.len()) {
-                last = Some(block.entry(before).map_err(located)?.name.to_vec());
+                last = block.entry(before).ok().map(|entry| entry.name.to_vec());
             }
             for number in first..block.len() {
-                let entry = block.entry(number).map_err(located)?;
-                if last.as_deref().is_some_and(|last| last >= entry.name) {
-                    return Err(located(Error::corrupt("names are not in order")));
-                }
+                let entry = match block.entry(number) {
+                    Ok(entry) if last.as_deref().is_none_or(|last| last < entry.name) => entry,
+                    Ok(entry) => {
+                        let name = String::from_utf8_lossy(entry.name);
+                        let error = Error::corrupt(format!("{name:?} is not in order"));
+                        self.left_out.note(dir, at(number), located(error))?;
+                        continue;
+                    }
+                    Err(error) => {
+                        self.left_out.note(dir, at(number), located(error))?;
+                        continue;
+                    }
+                };
                 let name = last.get_or_insert_default();
                 name.clear();
                 name.extend_from_slice(entry.name);
@@ -310,9 +326,12 @@ impl Image for Erofs {
                 }
                 let kind = match entry.file_type() {
                     Some(kind) => kind,
-                    None => self.node(entry.nid)?.kind,
+                    // one that cannot be read hides no other name, and reading it is an error
+                    None => self
+                        .node(entry.nid)
+                        .map_or(FileType::File, |node| node.kind),
                 };
-                let next = Cursor(index << ENTRY_BITS | (number as u64 + 1));
+                let next = Cursor(at(number));
                 let (name, ino) = (entry.name, Ino(entry.nid));
                 let dirent = Dirent {
                     name,
@@ -326,7 +345,7 @@ impl Image for Erofs {
             }
             first = 0;
         }
-        Ok(())
+        self.left_out.end(dir)
     }
 
     fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {

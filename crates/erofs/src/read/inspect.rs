@@ -40,22 +40,41 @@ pub(crate) struct Inspected {
 }
 
 impl Erofs {
-    /// Visits all entries of a directory, `.` and `..` among them. Fails with `Corrupt` where they
-    /// are not in order.
+    /// Visits all entries of a directory, `.` and `..` among them, but those that are damaged or
+    /// not in order: with these it fails with `Corrupt` at the end.
     pub(crate) fn entries(&self, dir: u64, visit: &mut dyn FnMut(RawEntry<'_>)) -> Result<()> {
         let node = self.node(dir)?;
         if node.kind != FileType::Directory {
             return Err(Error::invalid(format!("inode {dir:#x} is not a directory")));
         }
-        let mut last = Vec::new();
+        let (mut last, mut first) = (Vec::new(), None);
         for index in 0..self.dir_blocks(&node) {
-            let block = self.dir_block(&node, index)?;
-            let located = |error| self.in_block(&node, index, error);
-            for number in 0..block.len() {
-                let entry = block.entry(number).map_err(located)?;
-                if last.as_slice() >= entry.name {
-                    return Err(located(Error::corrupt("names are not in order")));
+            let mut note = |error: Error| {
+                if !error.is_about_image() {
+                    return Err(error);
                 }
+                first.get_or_insert(self.in_block(&node, index, error));
+                Ok(())
+            };
+            let block = match self.dir_block(&node, index) {
+                Ok(block) => block,
+                Err(error) => {
+                    note(error)?;
+                    continue;
+                }
+            };
+            for number in 0..block.len() {
+                let entry = match block.entry(number) {
+                    Ok(entry) if last.as_slice() < entry.name => entry,
+                    Ok(_) => {
+                        note(Error::corrupt("names are not in order"))?;
+                        continue;
+                    }
+                    Err(error) => {
+                        note(error)?;
+                        continue;
+                    }
+                };
                 last.clear();
                 last.extend_from_slice(entry.name);
                 visit(RawEntry {
@@ -65,7 +84,7 @@ impl Erofs {
                 });
             }
         }
-        Ok(())
+        first.map_or(Ok(()), Err)
     }
 
     /// Returns whether a directory may have no entry `.`.

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use sinterfs_block::cache::{self, BlockCache};
 use sinterfs_block::{ReadAt, Window};
-use sinterfs_model::{Capability, FsInfo, ImageInfo, Ino, Kind, Limits, Result};
+use sinterfs_model::{
+    Capability, FsInfo, ImageInfo, Ino, Kind, Limits, ListingErrors, Result,
+};
 
 use super::device::{Devices, Slot};
 use super::erofs::Erofs;
@@ -93,6 +95,7 @@ impl Erofs {
             packed_extents_found: FoundExtents::default(),
             checked_tables: CheckedTables::default(),
             info,
+            left_out: ListingErrors::default(),
             composefs,
             cache: cache.unwrap_or_else(|| Arc::new(BlockCache::new(options.cache_bytes, TYPICAL))),
             cache_key: cache::image_key(),

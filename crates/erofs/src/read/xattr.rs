@@ -7,7 +7,7 @@
 //! kernel.
 
 use sinterfs_model::{Error, Result, Xattrs};
-use zerocopy::FromBytes;
+use zerocopy::{FromBytes, IntoBytes};
 
 use super::erofs::Erofs;
 use super::meta_offset::{Area, MetaOffset};
@@ -52,12 +52,17 @@ impl Erofs {
             .split_at_checked(shared)
             .ok_or_else(|| located(short()))?;
         while !rest.is_empty() {
+            // room that is not used: mkfs.erofs reserves some on demand, and Linux passes over it
+            if let Some(after) = rest.strip_prefix(&[0; size_of::<XattrEntry>()]) {
+                rest = after;
+                continue;
+            }
             let (name, value, len) = self.entry(rest).map_err(located)?;
             all.push((name, value.to_vec()));
             rest = rest.get(len..).unwrap_or_default();
         }
         for number in shared.as_chunks::<4>().0 {
-            all.push(self.shared_xattr(u32::from_le_bytes(*number))?);
+            all.extend(self.shared_xattr(u32::from_le_bytes(*number))?);
         }
         Ok(all)
     }
@@ -97,7 +102,8 @@ impl Erofs {
         Ok(full)
     }
 
-    fn shared_xattr(&self, number: u32) -> Result<(Vec<u8>, Vec<u8>)> {
+    /// Reads a shared attribute; `None` for zeros, which are none.
+    fn shared_xattr(&self, number: u32) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
         let in_metabox = self.superblock.compat & compat::SHARED_EA_IN_METABOX != 0;
         let area = if in_metabox && self.metabox.is_some() {
             Area::Metabox
@@ -109,13 +115,16 @@ impl Erofs {
         let meta = MetaOffset { area, at };
         let located = |error: Error| meta.locate(error, "shared extended attribute");
         let head: XattrEntry = self.fetch(meta).map_err(located)?;
+        if head.as_bytes().iter().all(|byte| *byte == 0) {
+            return Ok(None);
+        }
         let len = size_of::<XattrEntry>()
             + usize::from(head.name_len)
             + usize::from(head.value_size.get());
         let mut bytes = vec![0; len];
         self.read_metadata(meta, &mut bytes).map_err(located)?;
         let (name, value, _) = self.entry(&bytes).map_err(located)?;
-        Ok((name, value.to_vec()))
+        Ok(Some((name, value.to_vec())))
     }
 
     /// Reads the long prefixes. They are in the packed inode, or else in the metabox, unless a

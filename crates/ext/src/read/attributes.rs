@@ -13,6 +13,9 @@ use crate::layout::{ExtInode, INODE_LEN, part};
 /// The magic number before the entries.
 const MAGIC: u32 = 0xea02_0000;
 
+/// The attribute whose value is content, which Linux does not list.
+const INLINE_DATA: &[u8] = b"system.data";
+
 /// The bytes before the entries in a block.
 const BLOCK_HEAD: usize = 32;
 
@@ -35,6 +38,24 @@ const PREFIXES: [&str; 9] = [
 impl Ext {
     /// Returns the extended attributes of an inode.
     pub(super) fn attributes(&self, number: u32, inode: &ExtInode) -> Result<Xattrs> {
+        let mut found = self.stored_attributes(number, inode)?;
+        // content that is in the inode
+        found.retain(|(name, _)| name != INLINE_DATA);
+        Ok(found)
+    }
+
+    /// Returns the value of the attribute with content that is in the inode, if it has one.
+    pub(super) fn inline_attribute(
+        &self,
+        number: u32,
+        inode: &ExtInode,
+    ) -> Result<Option<Vec<u8>>> {
+        let all = self.stored_attributes(number, inode)?.into_iter();
+        let mut data = all.filter(|(name, _)| name == INLINE_DATA);
+        Ok(data.next().map(|(_, value)| value))
+    }
+
+    fn stored_attributes(&self, number: u32, inode: &ExtInode) -> Result<Xattrs> {
         let mut found = Xattrs::new();
         let bytes = self.inode_bytes(number)?;
         let own = bytes.get(INODE_LEN + usize::from(inode.extra)..);

@@ -2,7 +2,8 @@
 //!
 //! In: the content of a directory. Out: its names.
 //!
-//! **Invariant:** names are unique, none is empty or has a `/` or NUL; `.` and `..` are apart.
+//! **Invariant:** names are unique, none is empty or has a `/` or NUL; others, and blocks that are
+//! damaged, are left out and kept in `Ext::left_out`; `.` and `..` are apart.
 //! Indexes of large directories look like unused entries and are not needed. Format:
 //! `docs/formats/ext.md`, "Directories".
 
@@ -10,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-use sinterfs_model::{Error, Result};
+use sinterfs_model::{Error, Ino, Kind, Result};
 
 use super::listings::{ExtListing, ExtName};
 use super::open::{Ext, located};
@@ -36,7 +37,7 @@ impl Ext {
 
     fn read_listing(&self, number: u32, dir: &ExtInode) -> Result<ExtListing> {
         if dir.flags.has(InodeFlags::INLINE) {
-            return Err(Error::unsupported("a directory in its inode"));
+            return self.inline_listing(number, dir);
         }
         let unit = u64::from(self.head.block_size);
         if dir.size > self.window.len() || !dir.size.is_multiple_of(unit) {
@@ -60,7 +61,7 @@ impl Ext {
                 failed = self
                     .window
                     .read_at(at.saturating_mul(unit), &mut block)
-                    .and_then(|()| self.entries(&block, number, &mut listing));
+                    .and_then(|()| self.entries(&block, number, at, &mut listing));
                 if failed.is_err() {
                     return ControlFlow::Break(());
                 }
@@ -70,21 +71,65 @@ impl Ext {
         failed?;
         if next < blocks {
             let what = format!("a directory without its block {next} of {blocks}");
-            return Err(Error::corrupt(what));
+            self.leave_out(number, u64::MAX, Error::corrupt(what))?;
         }
-        listing.names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        let mut pairs = listing.names.iter().zip(listing.names.iter().skip(1));
-        if let Some((twice, _)) = pairs.find(|(a, b)| a.name == b.name) {
-            let name = String::from_utf8_lossy(&twice.name);
-            return Err(Error::corrupt(format!("the name {name:?} occurs twice")));
+        self.sorted(number, listing)
+    }
+
+    /// Sorts a listing, of whose equal names the first one counts.
+    fn sorted(&self, number: u32, mut listing: ExtListing) -> Result<ExtListing> {
+        listing.names.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut twice = Vec::new();
+        listing.names.dedup_by(|second, first| {
+            let is_equal = second.name == first.name;
+            if is_equal {
+                twice.push(std::mem::take(&mut second.name));
+            }
+            is_equal
+        });
+        for (at, name) in (1 << 63..).zip(twice) {
+            let name = String::from_utf8_lossy(&name);
+            let what = format!("the name {name:?} occurs twice");
+            self.leave_out(number, at, Error::corrupt(what))?;
         }
         Ok(listing)
     }
 
-    /// Appends the entries of a block.
-    fn entries(&self, block: &[u8], dir: u32, listing: &mut ExtListing) -> Result<()> {
+    /// Reads a directory in its inode: the number of its parent, and entries in both parts.
+    fn inline_listing(&self, number: u32, dir: &ExtInode) -> Result<ExtListing> {
+        let (first, more) = self.inline(number, dir)?;
+        let (parent, entries) = first.split_at(size_of::<u32>());
+        let mut listing = ExtListing {
+            names: Vec::new(),
+            parent: u32::from_le_bytes(part(parent, 0)),
+            memory: 0,
+        };
+        self.entries(entries, number, 0, &mut listing)?;
+        self.entries(&more, number, 1, &mut listing)?;
+        self.sorted(number, listing)
+    }
+
+    /// Keeps the error of an entry or block of a directory; returns one that ends its listing.
+    fn leave_out(&self, dir: u32, position: u64, error: Error) -> Result<()> {
+        if error.kind() == Kind::Limit {
+            return Err(error);
+        }
+        self.left_out.note(Ino(dir.into()), position, error)
+    }
+
+    /// Appends the entries of a block, which is at a position; the rest of a damaged one is left
+    /// out.
+    fn entries(
+        &self,
+        block: &[u8],
+        dir: u32,
+        position: u64,
+        listing: &mut ExtListing,
+    ) -> Result<()> {
+        let position = (position & (u64::MAX >> 17)) << 16;
         let mut rest = block;
         while !rest.is_empty() {
+            let position = position + (block.len() - rest.len()) as u64;
             let number = u32::from_le_bytes(part(rest, 0));
             let len = match u16::from_le_bytes(part(rest, 4)) {
                 // of a block of 64 KiB
@@ -96,22 +141,28 @@ impl Ext {
             } else {
                 usize::from(u16::from_le_bytes(part(rest, 6)))
             };
-            let (entry, later) = rest
-                .split_at_checked(len)
-                .filter(|_| len >= ENTRY_LEN)
-                .ok_or_else(|| Error::corrupt(format!("an entry of {len} bytes")))?;
+            let split = rest.split_at_checked(len).filter(|_| len >= ENTRY_LEN);
+            let Some((entry, later)) = split else {
+                let error = Error::corrupt(format!("an entry of {len} bytes"));
+                return self.leave_out(dir, position, error);
+            };
             rest = later;
             if number == 0 {
                 continue;
             }
             let name = entry.get(ENTRY_LEN..).and_then(|name| name.get(..name_len));
-            let name = name.ok_or_else(|| Error::corrupt("a name past the end of its entry"))?;
+            let Some(name) = name else {
+                let error = Error::corrupt("a name past the end of its entry");
+                self.leave_out(dir, position, error)?;
+                continue;
+            };
             match name {
                 b"." if number == dir => {}
                 b".." => listing.parent = number,
-                b"" | b"." => return Err(Error::corrupt(format!("the name {name:?}"))),
-                name if name.contains(&b'/') || name.contains(&0) => {
-                    return Err(Error::corrupt(format!("the name {name:?}")));
+                name if matches!(name, b"" | b".") || name.contains(&b'/') || name.contains(&0) => {
+                    let name = String::from_utf8_lossy(name);
+                    let error = Error::corrupt(format!("the name {name:?}"));
+                    self.leave_out(dir, position, error)?;
                 }
                 name => {
                     listing.memory += NAME_MEMORY + name.len() as u64;

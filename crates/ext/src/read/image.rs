@@ -66,7 +66,11 @@ impl Image for Ext {
             },
             nlink: u32::from(fields.links).max(1),
             size,
-            allocated: size.min(fields.sectors.saturating_mul(SECTOR)),
+            allocated: if fields.flags.has(InodeFlags::INLINE) {
+                size
+            } else {
+                size.min(fields.sectors.saturating_mul(SECTOR))
+            },
             rdev: if is_device {
                 fields.rdev()
             } else {
@@ -88,14 +92,19 @@ impl Image for Ext {
             let dirent = Dirent {
                 name: &entry.name,
                 ino: Ino(entry.number.into()),
-                kind: kind(&self.fields(entry.number)?, entry.number)?,
+                // one that cannot be read hides no other name, and reading it is an error
+                kind: match self.fields(entry.number) {
+                    Ok(fields) => kind(&fields, entry.number).unwrap_or(FileType::File),
+                    Err(error) if error.is_about_image() => FileType::File,
+                    Err(error) => return Err(error),
+                },
                 next: Cursor(position + 1),
             };
             if visit(dirent).is_break() {
-                break;
+                return Ok(());
             }
         }
-        Ok(())
+        self.left_out.end(dir)
     }
 
     fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
@@ -122,8 +131,12 @@ impl Image for Ext {
             return Err(located(Error::unsupported("an encrypted symlink")));
         }
         let mut target = vec![0; usize::try_from(fields.size).unwrap_or(0)];
+        let is_inline = fields.flags.has(InodeFlags::INLINE);
         let has_blocks = fields.flags.has(InodeFlags::EXTENTS) || target.len() >= POINTERS_LEN;
-        if has_blocks {
+        if is_inline {
+            let read = self.read_inline(at, &fields, 0, &mut target);
+            read.map_err(located)?;
+        } else if has_blocks {
             self.read_content(&fields, 0, &mut target)
                 .map_err(located)?;
         } else {
@@ -145,15 +158,23 @@ impl Image for Ext {
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
         let (at, fields) = self.fields_of(ino, FileType::File, "file")?;
+        if fields.flags.has(InodeFlags::INLINE) {
+            if from < fields.size {
+                let _ = visit(self.inline_extent(at, &fields));
+            }
+            return Ok(());
+        }
         let unit = u64::from(self.head.block_size);
         let mut end = from / unit * unit;
         let mut flow = ControlFlow::Continue(());
         let runs = self.runs(&fields, from / unit..u64::MAX, &mut |run| {
-            let start = run.first.saturating_mul(unit);
-            let stop = start.saturating_add(run.count.saturating_mul(unit));
+            // blocks behind the end of the file belong to no range of it
+            let start = run.first.saturating_mul(unit).min(fields.size);
+            let stop = run.first.saturating_add(run.count).saturating_mul(unit);
             let stop = stop.min(fields.size);
-            if start > end && end < fields.size {
-                flow = visit(hole(end, start.min(fields.size)));
+            if start > end {
+                flow = visit(hole(end, start));
+                end = start;
             }
             if flow.is_continue() && start < stop {
                 flow = visit(Extent {
@@ -177,7 +198,11 @@ impl Image for Ext {
 
     fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let (at, fields) = self.fields_of(ino, FileType::File, "file")?;
-        let read = self.read_content(&fields, offset, buf);
+        let read = if fields.flags.has(InodeFlags::INLINE) {
+            self.read_inline(at, &fields, offset, buf)
+        } else {
+            self.read_content(&fields, offset, buf)
+        };
         read.map_err(|error| located(error, at))
     }
 

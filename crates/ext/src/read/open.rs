@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
 use sinterfs_block::{ReadAt, Window};
-use sinterfs_model::{Capability, Error, FileType, FsInfo, ImageInfo, Ino, Limits, Result};
+use sinterfs_model::{
+    Capability, Error, FileType, FsInfo, ImageInfo, Ino, Limits, ListingErrors, Result,
+};
 
 use super::listings::ListingCache;
 use crate::layout::{
@@ -32,6 +34,8 @@ pub struct Ext {
     pub(crate) window: Window,
     pub(crate) head: ExtSuperblock,
     pub(super) listings: ListingCache,
+    /// Entries that no listing shows.
+    pub(crate) left_out: ListingErrors,
     pub(super) info: ImageInfo,
     /// The block of the inode table of each group.
     tables: Vec<u64>,
@@ -70,6 +74,7 @@ impl Ext {
             window,
             head,
             listings: ListingCache::default(),
+            left_out: ListingErrors::default(),
             tables,
             cache: cache.unwrap_or_else(|| Arc::new(BlockCache::new(0, unit))),
             metadata_limit: options.limits.metadata,

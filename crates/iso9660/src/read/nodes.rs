@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use sinterfs_model::{FileType, Rdev};
+use sinterfs_model::{FileType, ListingErrors, Rdev};
 
 use super::rock_ridge::ContentEncoding;
 
@@ -79,6 +79,8 @@ pub(crate) struct IsoNodes {
     pub(super) names: Vec<u8>,
     pub(super) extras: Vec<ExtraContent>,
     pub(super) sections: Vec<Section>,
+    /// Entries that no listing shows.
+    pub(crate) left_out: ListingErrors,
 }
 
 impl IsoNodes {

@@ -2,14 +2,15 @@
 //!
 //! In: the volume descriptor of a tree. Out: `IsoNodes`.
 //!
-//! **Invariant:** directories do not overlap, and continuation areas have no more bytes in total
+//! **Invariant:** what is wrong with a record or a directory leaves out only that, and is kept in
+//! `IsoNodes::left_out`; directories do not overlap, and continuation areas have no more bytes in total
 //! than the image, so that the walk ends after about twice as many bytes as the image has. A
 //! directory that was moved is found by the record that points to it, once.
 
 use std::collections::{BTreeMap, HashMap};
 
 use sinterfs_block::{ReadAt, Window};
-use sinterfs_model::{Error, FileType, Limits, Rdev, Result};
+use sinterfs_model::{Error, FileType, Ino, Kind, Limits, Rdev, Result};
 
 use super::names;
 use super::nodes::{ExtraContent, IsoEntry, IsoNode, IsoNodes, Section};
@@ -19,6 +20,9 @@ use crate::layout::{CharacterSet, DirectoryRecord, RecordFlags, VolumeFields};
 
 /// Bytes of memory that an inode with an entry takes besides its name.
 const NODE_LEN: u64 = (size_of::<IsoNode>() + size_of::<IsoEntry>()) as u64;
+
+/// The positions of names among the errors of a directory.
+const NAMES: u64 = 1 << 63;
 
 /// The names of directories for those that were moved.
 const MOVED: [&[u8]; 2] = [b"rr_moved", b".rr_moved"];
@@ -51,7 +55,7 @@ pub(super) struct WalkFacts {
     pub(super) zisofs_entries: bool,
 }
 
-/// Reads all directories. `Corrupt` if one is inconsistent, `Limit` if they are too large.
+/// Reads all directories. `Corrupt` if there is no root, `Limit` if they are too large.
 pub(super) fn read(
     window: &Window,
     volume: &VolumeFields,
@@ -148,24 +152,50 @@ impl IsoWalk<'_> {
         if len == 0 {
             return Ok(());
         }
-        self.reserve(start, len)?;
+        if let Err(error) = self.reserve(start, len) {
+            return self.leave_out(index, start, error);
+        }
         let window = self.window;
-        records::for_each(
+        let listed = records::for_each(
             window,
             (start, len),
             self.block,
             &mut |position, record| match record.name {
-                [0] if position == start => self.own_record(index, record),
+                [0] if position == start => {
+                    let own = self.own_record(index, record);
+                    own.or_else(|error| self.leave_out(index, position, error))
+                }
                 [0 | 1] => Ok(()),
-                _ => self.record(index, position, record),
+                _ => {
+                    let listed = self.record(index, position, record);
+                    listed.or_else(|error| {
+                        let name = String::from_utf8_lossy(record.name);
+                        let what = format!("{name:?}: {error}");
+                        self.open = None;
+                        self.leave_out(index, position, Error::new(error.kind(), what))
+                    })
+                }
             },
-        )?;
+        );
+        listed.or_else(|error| self.leave_out(index, start, error))?;
         if let Some(open) = self.open.take() {
-            let error = Error::corrupt("the last section of a file is missing");
-            return Err(error.at("directory record", window.start() + open.position));
+            let name = String::from_utf8_lossy(&open.identifier);
+            let what = format!("{name:?}: the last section of the file is missing");
+            let error = Error::corrupt(what);
+            let error = error.at("directory record", window.start() + open.position);
+            self.leave_out(index, open.position, error)?;
         }
         self.close(index)
             .map_err(|error| error.at("directory", window.start() + start))
+    }
+
+    /// Keeps the error of an entry of a directory, or of a part of it; returns one that ends the walk.
+    fn leave_out(&self, dir: u32, position: u64, error: Error) -> Result<()> {
+        if error.kind() == Kind::Limit {
+            return Err(error);
+        }
+        let ino = Ino(u64::from(dir) + 1);
+        self.nodes.left_out.note(ino, position, error)
     }
 
     /// Takes the bytes of a directory, unless it is outside of the image or overlaps another one.
@@ -447,9 +477,13 @@ impl IsoWalk<'_> {
         }
         let start = u32::try_from(self.nodes.entries.len()).map_err(|_| too_large())?;
         let mut before: Option<&[u8]> = None;
-        for entry in &listed {
+        for (number, entry) in (0..).zip(&listed) {
             let name = entry.name.as_slice();
-            names::check(name, before)?;
+            if let Err(error) = names::check(name, before) {
+                // positions of records are smaller
+                self.leave_out(dir, NAMES + number, error)?;
+                continue;
+            }
             before = Some(name);
             self.memory = self
                 .memory

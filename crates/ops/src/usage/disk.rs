@@ -12,6 +12,8 @@ use sinterfs_model::{ExtentSource, Image, Ino, Result};
 
 use super::blocks::BlockTable;
 use super::shared::SharedRanges;
+use crate::unread::Unread;
+
 use super::{Met, ShowBlocks, each, extents};
 
 /// Which rows are shown.
@@ -57,16 +59,18 @@ struct Open {
     depth: Option<usize>,
 }
 
-/// Measures directories. Content is not read.
+/// Measures directories. Content is not read. What cannot be read does not count, and goes to
+/// `unread`.
 pub fn disk_usage(
     image: &dyn Image,
     show: &ShowBlocks<'_>,
     options: &DuOptions,
+    unread: &mut Unread,
 ) -> Result<Vec<DuRow>> {
     let (mut blocks, mut ranges) = (BlockTable::default(), SharedRanges::default());
     show(None, &mut |block| blocks.add(block))?;
     let at_once = blocks.count() > 0;
-    each(image, &mut |met| {
+    each(image, unread, &mut |met| {
         if let Met::File { ino, .. } = met {
             let here = extents(image, ino, &mut |source, len| {
                 if let ExtentSource::Block { block, offset } = source {
@@ -94,7 +98,8 @@ pub fn disk_usage(
             depth: everywhere.then_some(0),
         }],
     };
-    each(image, &mut |met| {
+    // the same is unreadable again
+    each(image, &mut Unread::default(), &mut |met| {
         match met {
             Met::Directory { path, ino, .. } => rows.enter(path, ino),
             Met::Left(_) => rows.leave(),

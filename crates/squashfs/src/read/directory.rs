@@ -4,8 +4,8 @@
 //!
 //! A cursor consists of the offset of the entry's header in the listing (high bits) and the number
 //! of the entry behind it (low 9 bits), so that reading resumes without the entries before.
-//! **Invariant:** names are 1 to 255 bytes without `/` and NUL, never `.` or `..`, and ascending;
-//! anything else is an error with its location. A listing has exactly its stored length.
+//! **Invariant:** names that are shown are 1 to 255 bytes without `/` and NUL, never `.` or `..`, and
+//! ascending; others are left out and kept with their location in `Squashfs::left_out`. A listing has exactly its stored length.
 //! Format: `docs/formats/squashfs.md`, "Directories".
 
 use std::cmp::Ordering;
@@ -50,6 +50,7 @@ pub(crate) struct ResolvedEntry {
 /// The entries of one directory.
 pub(crate) struct Entries<'a> {
     image: &'a Squashfs,
+    dir: Ino,
     reader: Option<MetadataReader<'a>>,
     len: u32,
     /// The offset in the listing up to which it has been read.
@@ -65,7 +66,12 @@ pub(crate) struct Entries<'a> {
 
 impl<'a> Entries<'a> {
     /// Starts at a header of a listing.
-    fn start(image: &'a Squashfs, listing: &DirectoryLocation, from: Jump) -> Result<Self> {
+    fn start(
+        image: &'a Squashfs,
+        dir: Ino,
+        listing: &DirectoryLocation,
+        from: Jump,
+    ) -> Result<Self> {
         let reader = if from.at < listing.len {
             let table = image.directories();
             Some(image.metadata.read_at(table, from.reference)?)
@@ -74,6 +80,7 @@ impl<'a> Entries<'a> {
         };
         Ok(Self {
             image,
+            dir,
             reader,
             len: listing.len,
             at: from.at,
@@ -102,18 +109,50 @@ impl<'a> Entries<'a> {
         last.get(..self.name_len).unwrap_or_default()
     }
 
-    /// Reads the next entry; `None` at the end.
+    /// Reads the next entry that can be shown; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<ResolvedEntry>> {
         let Some(mut reader) = self.reader.take() else {
             return Ok(None);
         };
-        let read = self.read(&mut reader);
-        let found = read.map_err(|error| reader.locate(error))?;
-        self.reader = found.is_some().then_some(reader);
-        Ok(found)
+        loop {
+            let read = self.read(&mut reader);
+            match read.map_err(|error| reader.locate(error))? {
+                None => return Ok(None),
+                Some(Ok(found)) => {
+                    self.reader = Some(reader);
+                    return Ok(Some(found));
+                }
+                Some(Err(error)) => {
+                    let error = reader.locate(error);
+                    self.image.left_out.note(self.dir, self.position(), error)?;
+                }
+            }
+        }
     }
 
-    fn read(&mut self, reader: &mut MetadataReader<'_>) -> Result<Option<ResolvedEntry>> {
+    /// Returns the cursor behind the last entry that was read.
+    fn position(&self) -> u64 {
+        (u64::from(self.group_at) << NUMBER_BITS) | u64::from(self.number)
+    }
+
+    /// Goes on behind the entry before a cursor. The entries on the way count by their number, as
+    /// some may not be shown.
+    fn skip_to(&mut self, cursor: Cursor) -> Result<()> {
+        while self.position() < cursor.0 {
+            let Some(mut reader) = self.reader.take() else {
+                return Ok(());
+            };
+            let read = self.read(&mut reader);
+            match read.map_err(|error| reader.locate(error))? {
+                Some(_) => self.reader = Some(reader),
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads an entry, or an error if only this entry cannot be shown; `None` at the end.
+    fn read(&mut self, reader: &mut MetadataReader<'_>) -> Result<Option<Result<ResolvedEntry>>> {
         let major = self.image.superblock.major;
         let (group_len, entry_len) = match major {
             4 => CURRENT_SIZES,
@@ -145,8 +184,8 @@ impl<'a> Entries<'a> {
             _ => legacy::entry(reader, major)?,
         };
         self.advance(u32::from(entry.name_len))?;
-        self.read_name(reader, entry.name_len)?;
-        self.found(entry).map(Some)
+        let name = self.read_name(reader, entry.name_len)?;
+        Ok(Some(name.and_then(|()| self.found(entry))))
     }
 
     /// Advances in the listing.
@@ -156,7 +195,8 @@ impl<'a> Entries<'a> {
         Ok(())
     }
 
-    fn read_name(&mut self, reader: &mut MetadataReader<'_>, len: u16) -> Result<()> {
+    /// Reads a name; returns an error in the result if it is one that no file can have.
+    fn read_name(&mut self, reader: &mut MetadataReader<'_>, len: u16) -> Result<Result<()>> {
         let [first, second] = &mut self.names;
         let (last, next) = if self.is_second {
             (second, first)
@@ -170,17 +210,18 @@ impl<'a> Entries<'a> {
         let bad = |byte: &u8| matches!(byte, b'/' | 0);
         if matches!(&*target, b"." | b"..") || target.iter().any(bad) {
             let text = String::from_utf8_lossy(target).into_owned();
-            return Err(Error::corrupt(format!("{text:?} is not a valid file name")));
+            let what = format!("{text:?} is not a valid file name");
+            return Ok(Err(Error::corrupt(what)));
         }
         let last = last.get(..self.name_len).unwrap_or_default();
         if self.name_len > 0 && last >= &*target {
-            return Err(Error::corrupt(
-                "the names of a directory are not sorted or not unique",
-            ));
+            let text = String::from_utf8_lossy(target);
+            let what = format!("the name {text:?} is not sorted or not unique");
+            return Ok(Err(Error::corrupt(what)));
         }
         self.is_second = !self.is_second;
         self.name_len = usize::from(len);
-        Ok(())
+        Ok(Ok(()))
     }
 
     fn found(&self, entry: EntryHeader) -> Result<ResolvedEntry> {
@@ -188,16 +229,18 @@ impl<'a> Entries<'a> {
         let ino = Ino(reference.0.get());
         let kind = match entry.kind {
             // version 1 does not distinguish pipes and sockets here
-            0 if self.image.superblock.major == 1 => self.image.record(ino)?.kind,
+            0 if self.image.superblock.major == 1 => {
+                let record = self.image.record(ino);
+                record.map_or(FileType::File, |record| record.kind)
+            }
             kind => file_type(kind)?,
         };
         let number = self.group.number.wrapping_add_signed(entry.delta.into());
-        let next = (u64::from(self.group_at) << NUMBER_BITS) | u64::from(self.number);
         Ok(ResolvedEntry {
             ino,
             kind,
             number,
-            next: Cursor(next),
+            next: Cursor(self.position()),
         })
     }
 }
@@ -231,12 +274,10 @@ impl Squashfs {
     ) -> Result<Entries<'_>> {
         let at = u32::try_from(from.0 >> NUMBER_BITS);
         let at = at.map_err(|_| Error::invalid("a cursor beyond all directories"))?;
-        let skip = from.0 & ((1 << NUMBER_BITS) - 1);
         let mut entries = self.entries_at(ino, listing, at)?;
-        for _ in 0..skip {
-            if entries.next()?.is_none() {
-                break;
-            }
+        let skip = from.0 & ((1 << NUMBER_BITS) - 1);
+        if skip > 0 {
+            entries.skip_to(from)?;
         }
         Ok(entries)
     }
@@ -245,7 +286,7 @@ impl Squashfs {
     fn entries_at(&self, ino: Ino, listing: &DirectoryLocation, at: u32) -> Result<Entries<'_>> {
         let first = self.first(listing);
         if at == 0 {
-            return Entries::start(self, listing, first);
+            return Entries::start(self, ino, listing, first);
         }
         let mut near = first;
         if let Some(index) = self.index(ino, listing)? {
@@ -254,7 +295,7 @@ impl Squashfs {
             };
             near = index.last(before).unwrap_or(first);
         }
-        let mut entries = Entries::start(self, listing, near)?;
+        let mut entries = Entries::start(self, ino, listing, near)?;
         if let Some(reader) = entries.reader.as_mut()
             && at > near.at
         {
@@ -284,7 +325,7 @@ impl Squashfs {
                 .last(|index, number| index.name(number) <= name)
                 .unwrap_or(start);
         }
-        let mut entries = Entries::start(self, listing, start)?;
+        let mut entries = Entries::start(self, ino, listing, start)?;
         while let Some(found) = entries.next()? {
             match entries.name().cmp(name) {
                 Ordering::Less => {}

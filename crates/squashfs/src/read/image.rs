@@ -147,10 +147,10 @@ impl Image for Squashfs {
                 next: found.next,
             };
             if visit(dirent).is_break() {
-                break;
+                return Ok(());
             }
         }
-        Ok(())
+        self.left_out.end(dir)
     }
 
     fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
@@ -211,9 +211,8 @@ impl Image for Squashfs {
         }
         match &self.xattrs {
             Some(lists) => lists.get(&self.metadata, id),
-            None => {
-                Err(Error::corrupt("extended attributes, but no table of them").within("inode"))
-            }
+            // a number without a table, as some writers leave it: Linux ignores it, too
+            None => Ok(Xattrs::new()),
         }
     }
 }

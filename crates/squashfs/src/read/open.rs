@@ -12,7 +12,7 @@ use quick_cache::sync::Cache;
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::{self, BlockCache};
 use sinterfs_block::codec::unit::UnitCodec;
-use sinterfs_model::{Capability, Error, FsInfo, ImageInfo, Ino, Limits, Result};
+use sinterfs_model::{Capability, Error, FsInfo, ImageInfo, Ino, Limits, ListingErrors, Result};
 use zerocopy::little_endian::U64;
 
 use super::ahead::Ahead;
@@ -92,6 +92,8 @@ pub struct Squashfs {
     pub(super) ahead: Ahead,
     pub(super) parents: OnceLock<Parents>,
     pub(super) info: ImageInfo,
+    /// Entries that no listing shows.
+    pub(crate) left_out: ListingErrors,
     pub(super) cache: Arc<BlockCache>,
     pub(super) cache_key: u128,
 }
@@ -142,6 +144,7 @@ impl Squashfs {
             indexes: Cache::with_weighter(64, PARSED_MAX, ByMemory),
             checkpoints: Cache::with_weighter(64, PARSED_MAX, ByMemory),
             known: KnownDirectories::new(),
+            left_out: ListingErrors::default(),
             ahead: Ahead::new(),
             parents: OnceLock::new(),
             info: image_info(&superblock),

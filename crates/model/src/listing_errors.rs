@@ -1,0 +1,124 @@
+//! What is wrong with single entries of directories, so that a listing goes on behind them.
+//!
+//! In: errors, each with its directory and position. Out: one error for each directory that has
+//! such entries, which ends its listing. **Invariant:** an error is kept once however often its
+//! directory is listed, and returned by each listing that comes to its end; memory is bounded.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::{Error, Ino, Result};
+
+/// The most entries that are kept.
+const MOST: usize = 1 << 16;
+
+/// The most entries of one directory whose errors are in its message.
+const SHOWN: usize = 16;
+
+/// The entries of an image that no listing shows, and why.
+#[derive(Debug, Default)]
+pub struct ListingErrors {
+    any: AtomicBool,
+    /// Messages by directory and position.
+    all: Mutex<BTreeMap<(Ino, u64), String>>,
+}
+
+impl ListingErrors {
+    /// Keeps the error of an entry, whose listing goes on. Returns an error that is not about the
+    /// image, and any if too many are kept: the listing ends there.
+    pub fn note(&self, dir: Ino, position: u64, error: Error) -> Result<()> {
+        if !error.is_about_image() {
+            return Err(error);
+        }
+        let mut all = self.all();
+        if all.len() >= MOST && !all.contains_key(&(dir, position)) {
+            return Err(error);
+        }
+        all.entry((dir, position))
+            .or_insert_with(|| error.to_string());
+        self.any.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Ends a listing: `Corrupt` if entries of the directory were left out.
+    pub fn end(&self, dir: Ino) -> Result<()> {
+        if !self.any.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let all = self.all();
+        let of_dir = || all.range((dir, 0)..=(dir, u64::MAX)).map(|(_, why)| &**why);
+        let mut shown: Vec<&str> = of_dir().take(SHOWN).collect();
+        if shown.is_empty() {
+            return Ok(());
+        }
+        let more = of_dir().count() - shown.len();
+        let rest = format!("{more} more entries");
+        if more > 0 {
+            shown.push(&rest);
+        }
+        let what = format!("entries are left out: {}", shown.join("; "));
+        Err(Error::corrupt(what))
+    }
+
+    /// Returns the directories that have such entries, in ascending order.
+    pub fn directories(&self) -> Vec<Ino> {
+        let mut found: Vec<Ino> = self.all().keys().map(|(dir, _)| *dir).collect();
+        found.dedup();
+        found
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeMap<(Ino, u64), String>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+    use super::*;
+    use crate::Kind;
+
+    #[test]
+    fn each_listing_of_the_directory_ends_with_what_is_left_out() {
+        let errors = ListingErrors::default();
+        errors.end(Ino(1)).unwrap();
+        for _ in 0..2 {
+            errors
+                .note(Ino(1), 7, Error::corrupt("the name \"a/b\""))
+                .unwrap();
+            errors
+                .note(Ino(1), 3, Error::corrupt("the name \"..\""))
+                .unwrap();
+        }
+        for _ in 0..2 {
+            let what = errors.end(Ino(1)).unwrap_err().to_string();
+            assert!(
+                what.ends_with("the name \"..\"; the name \"a/b\""),
+                "{what}"
+            );
+        }
+        errors.end(Ino(2)).unwrap();
+        assert_eq!(errors.directories(), [Ino(1)]);
+        let stop = Error::new(Kind::Cancelled, "stopped");
+        assert!(errors.note(Ino(2), 0, stop).is_err());
+        errors.end(Ino(2)).unwrap();
+    }
+
+    #[test]
+    fn no_more_than_so_many_are_kept() {
+        let errors = ListingErrors::default();
+        for at in 0..MOST as u64 {
+            errors.note(Ino(1), at, Error::corrupt("bad")).unwrap();
+        }
+        assert!(
+            errors
+                .note(Ino(1), u64::MAX, Error::corrupt("bad"))
+                .is_err()
+        );
+        errors.note(Ino(1), 0, Error::corrupt("bad")).unwrap();
+        let what = errors.end(Ino(1)).unwrap_err().to_string();
+        assert!(what.ends_with("65520 more entries"), "{what}");
+    }
+}
