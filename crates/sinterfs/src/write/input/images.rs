@@ -52,7 +52,7 @@ impl Images {
         let (image, handle) = (opened.raw(), opened.handle());
         self.infos.push(image.info().clone());
         self.unrepresented.extend(handle.unrepresented()?);
-        let damage = handle.damage().into_iter();
+        let damage = handle.warnings().into_iter();
         let damage = damage.map(|error| error.path(place::shown(path)));
         self.warnings.extend(damage);
         self.decoded_bytes = self.decoded_bytes.saturating_add(handle.decoded_bytes());
