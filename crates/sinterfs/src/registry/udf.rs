@@ -54,8 +54,10 @@ impl Format for UdfFormat {
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
-        refuse_others(options, &[UDF])?;
         let has_iso9660 = is_iso9660(&*source, options.start_offset())?;
+        let known = [UDF, ISO9660];
+        let known = if has_iso9660 { &known[..] } else { &[UDF] };
+        refuse_others(options, known)?;
         let concrete = Arc::new(Udf::open(Arc::clone(&source), &own_options(options))?);
         let other = if has_iso9660 {
             other_tree(source, options)?
@@ -123,7 +125,10 @@ fn other_tree(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<I
 pub(super) fn refuse_others(options: &OpenOptions, known: &[&str]) -> Result<()> {
     match options.image.as_deref() {
         Some(name) if !known.contains(&name) => {
-            let what = format!("no tree {name:?} here; the trees are {}", known.join(", "));
+            let what = format!(
+                "no tree {name:?} here; the trees are {}",
+                known.join(" and ")
+            );
             Err(Error::not_found(what).about([Setting::ImageInFile]))
         }
         _ => Ok(()),

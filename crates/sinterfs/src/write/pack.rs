@@ -147,6 +147,7 @@ impl Work<'_> {
             let lost = input.times_of_access(&pipeline.tree);
             pipeline.image.losses.extend(lost);
         }
+        pipeline.left_out = pipeline.left_out.saturating_add(input.left_out());
         pipeline.memory = pipeline.memory.saturating_add(input.cache_bytes());
         BuildReport {
             format: self.name,

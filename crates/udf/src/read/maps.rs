@@ -20,6 +20,9 @@ use crate::layout::{
 /// The blocks before the end of a volume in which the table of a virtual partition may be.
 const VAT_PLACES: u64 = 160;
 
+/// The blocks of zeros at the end of an image that are passed over to find it.
+const ZEROS_MAX: u64 = 1 << 16;
+
 /// The largest sparing table in bytes.
 const SPARING_MAX: u64 = 1 << 20;
 
@@ -103,13 +106,23 @@ impl Partitions {
         let reader = EntryReader::new(window, volume.block, self);
         let last = (window.len() / volume.block).saturating_sub(u64::from(fields.start));
         let last = last.min(fields.len.into());
-        for block in (last.saturating_sub(VAT_PLACES)..last).rev() {
+        let mut places = VAT_PLACES;
+        for block in (last.saturating_sub(ZEROS_MAX)..last).rev() {
             let icb = PartitionExtent {
                 kind: 0,
                 len: u32::try_from(volume.block).unwrap_or(0),
                 block: u32::try_from(block).unwrap_or(u32::MAX),
                 map,
             };
+            let (bytes, _) = reader.block_of(icb)?;
+            // an image may be longer than what was recorded
+            if bytes.iter().all(|byte| *byte == 0) {
+                continue;
+            }
+            let Some(fewer) = places.checked_sub(1) else {
+                break;
+            };
+            places = fewer;
             let Ok(entry) = reader.entry(icb, &mut limits.metadata.clone()) else {
                 continue;
             };
@@ -195,7 +208,7 @@ fn sparable(
         let at = u64::from(le32(map, 48 + 4 * index)).saturating_mul(volume.block);
         let table = window.read(at, u64::from(len).min(SPARING_MAX));
         let table = table.ok().filter(|table| {
-            let is_named = range(table, 16, ENTITY_LEN).get(1..18) == Some(b"*UDF Sparing Table");
+            let is_named = range(table, 16, ENTITY_LEN).get(1..19) == Some(b"*UDF Sparing Table");
             has_right_sum(table) && has_right_crc(table) && is_named
         });
         let Some(table) = table else {

@@ -23,8 +23,10 @@ pub(super) struct Images {
     infos: Vec<ImageInfo>,
     /// Attributes of theirs that are lost.
     pub(super) unrepresented: Vec<Loss>,
-    /// Damage of theirs that costs nothing of what is read.
+    /// Damage of theirs that costs nothing of what is read, and what is not read of them.
     pub(super) warnings: Vec<Error>,
+    /// How many of the warnings are about what is not read.
+    pub(super) left_out: u64,
     /// Their decoded blocks.
     pub(super) cache: Arc<BlockCache>,
     /// Bytes that all decoded blocks may take.
@@ -41,6 +43,7 @@ impl Images {
             infos: Vec::new(),
             unrepresented: Vec::new(),
             warnings: Vec::new(),
+            left_out: 0,
             cache,
             decoded_bytes: 0,
             opened: None,
@@ -52,7 +55,9 @@ impl Images {
         let (image, handle) = (opened.raw(), opened.handle());
         self.infos.push(image.info().clone());
         self.unrepresented.extend(handle.unrepresented()?);
-        let damage = handle.warnings().into_iter();
+        let (warnings, harmless) = (handle.warnings(), handle.damage().len());
+        self.left_out += warnings.len().saturating_sub(harmless) as u64;
+        let damage = warnings.into_iter();
         let damage = damage.map(|error| error.path(place::shown(path)));
         self.warnings.extend(damage);
         self.decoded_bytes = self.decoded_bytes.saturating_add(handle.decoded_bytes());
