@@ -94,7 +94,7 @@ fn disc(work: &Path) -> Option<Vec<u8>> {
             "-input-charset",
             "utf-8",
             "-o",
-            "disc",
+            "disc.iso",
             "tree",
         ])
         .output();
@@ -103,7 +103,7 @@ fn disc(work: &Path) -> Option<Vec<u8>> {
         return None;
     };
     assert!(made.status.success(), "{made:?}");
-    Some(read_file(&work.join("disc")))
+    Some(read_file(&work.join("disc.iso")))
 }
 
 /// Returns the files below a directory, as `contents` does.
@@ -144,7 +144,7 @@ fn what_7_zip_unpacks_is_what_is_read() {
     let unpacked = Command::new("7zz")
         .current_dir(work.path())
         .env("LC_ALL", "C.UTF-8")
-        .args(["x", "-y", "-ounpacked", "disc"])
+        .args(["x", "-y", "-ounpacked", "disc.iso"])
         .output();
     match unpacked {
         Ok(done) => {
