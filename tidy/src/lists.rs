@@ -40,6 +40,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("sinterfs-fat", &["sinterfs-model", "sinterfs-block"]),
     ("sinterfs-partition", &["sinterfs-model", "sinterfs-block"]),
     ("sinterfs-romfs", &["sinterfs-model", "sinterfs-block"]),
+    ("sinterfs-udf", &["sinterfs-model", "sinterfs-block"]),
     (
         "sinterfs-wim",
         &[
@@ -102,6 +103,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "sinterfs-iso9660",
             "sinterfs-partition",
             "sinterfs-romfs",
+            "sinterfs-udf",
             "sinterfs-wim",
             "sinterfs-pipeline",
             "sinterfs-ops",
@@ -134,6 +136,7 @@ pub const FORMATS: &[&str] = &[
     "sinterfs_iso9660",
     "sinterfs_romfs",
     "sinterfs_squashfs",
+    "sinterfs_udf",
     "sinterfs_wim",
 ];
 
@@ -169,6 +172,7 @@ pub const LINTED: &[&str] = &[
     "ext",
     "fat",
     "romfs",
+    "udf",
     "cloop",
     "wim",
     "parity",
@@ -266,6 +270,7 @@ pub const LIBRARIES: &[&str] = &[
     "ext",
     "fat",
     "romfs",
+    "udf",
     "wim",
     "parity",
     "partition",

@@ -75,10 +75,11 @@ const CRATES: [&str; 9] = [
 ];
 
 /// Readers without code for one architecture, for which only the order of bytes matters.
-const PORTABLE: [&str; 8] = [
+const PORTABLE: [&str; 9] = [
     "ext",
     "fat",
     "romfs",
+    "udf",
     "cromfs",
     "wim",
     "cloop",

@@ -14,7 +14,7 @@ use std::process::Command;
 use serde_json::Value;
 use sinterfs::verify::verity::{hex, verity};
 use support::{
-    Mounted, compare, is_root, kernel_mounts, make_tree, run, scratch, try_run, vectors,
+    Mounted, compare, is_root, kernel_mounts, make_tree, run, scratch, skip, try_run, vectors,
 };
 
 /// Images of the vectors: the tree, the options of `make-tree.py` for it, and our options.
@@ -264,6 +264,100 @@ impl Drop for Mount {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(&self.0).status();
     }
+}
+
+/// Sets an attribute; returns whether the file system and the user may have it.
+fn set_attribute(path: &Path, name: &str, value: &str) -> bool {
+    let set = Command::new("setfattr")
+        .args(["-n", name, "-v", value])
+        .arg(path)
+        .status();
+    set.is_ok_and(|status| status.success())
+}
+
+/// Returns all attributes of overlayfs below a directory, as getfattr prints them.
+fn overlay_attributes(root: &Path) -> String {
+    let words = ["-R", "-d", "-m", r"^(user|trusted)\.overlay", "."];
+    let printed = Command::new("getfattr")
+        .args(words)
+        .current_dir(root)
+        .output();
+    let text = String::from_utf8(printed.unwrap().stdout).unwrap();
+    let mut files: Vec<_> = text.split("\n\n").map(str::trim).collect();
+    files.sort_unstable();
+    files.join("\n")
+}
+
+#[test]
+fn attributes_of_overlayfs_of_users_are_the_files_own() {
+    if !is_root() {
+        return;
+    }
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    let (tree, store) = (path("tree"), path("store"));
+    fs::create_dir_all(tree.join("d")).unwrap();
+    fs::write(tree.join("f"), "x\n").unwrap();
+    fs::write(tree.join("e"), "").unwrap();
+    fs::write(tree.join("big"), [b'b'; 5000]).unwrap();
+    for (file, name, value) in [
+        ("d", "user.overlay.opaque", "y"),
+        ("d", "user.overlay.whiteouts", "q"),
+        ("d", "user.overlay.overlay.opaque", "y"),
+        ("d", "trusted.overlay.opaque", "y"),
+        ("f", "user.overlay.origin", "z"),
+        ("f", "trusted.overlay.overlay.whiteout", "z"),
+        ("e", "user.overlay.whiteout", "1"),
+        ("big", "user.overlay.metacopy", "1"),
+        ("big", "user.overlay.redirect", "/ab/cd"),
+        ("big", "trusted.overlay.metacopy", "1"),
+    ] {
+        if !set_attribute(&tree.join(file), name, value) {
+            skip("setfattr cannot set attributes here");
+            return;
+        }
+    }
+    let (image, again) = (path("i.cfs"), path("again.cfs"));
+    let store_words = ["--digest-store", store.to_str().unwrap()];
+    build(&store_words, &tree, &image);
+    let expected = overlay_attributes(&tree);
+    assert!(expected.contains("user.overlay.redirect"), "{expected}");
+    let extract = |image: &Path, more: &[&Path], out: &Path| {
+        let words = ["extract", "-q"].map(Path::new);
+        let words = words.into_iter().chain(more.iter().copied());
+        run(words.chain([image, Path::new("-o"), out]));
+        assert_eq!(overlay_attributes(out), expected, "{}", image.display());
+        assert_eq!(fs::read(out.join("big")).unwrap(), [b'b'; 5000]);
+    };
+    extract(&image, &[Path::new("--objects"), &store], &path("out"));
+    for name in ["i.dwarfs", "i.squashfs", "i.erofs", "i.iso"] {
+        let words = ["convert", "-q", "--objects"].map(Path::new);
+        let converted = path(name);
+        run(words
+            .into_iter()
+            .chain([&store, &image, Path::new("-o"), &converted]));
+        extract(&converted, &[], &path(&format!("{name}.out")));
+    }
+    // and back into the same bytes
+    let words = ["convert", "-q", "--objects"].map(Path::new);
+    run(words
+        .into_iter()
+        .chain([&store, &image, Path::new("-o"), &again]));
+    assert!(fs::read(&again).unwrap() == fs::read(&image).unwrap());
+    let output = run([Path::new("info"), Path::new("--dump"), &image]);
+    let dump = String::from_utf8(output.stdout).unwrap();
+    for own in [
+        " user.overlay.opaque=y",
+        " user.overlay.whiteouts=q",
+        " user.overlay.whiteout=1",
+        " user.overlay.redirect=/ab/cd",
+    ] {
+        assert!(dump.contains(own), "{own}: {dump}");
+    }
+    let objects = ["--objects", store.to_str().unwrap()];
+    let mounted = Mounted::new(&image, &path("m"), &objects);
+    assert_eq!(overlay_attributes(&path("m")), expected);
+    drop(mounted);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 use support::archives::words_of;
-use support::{called, compare, is_root, make_tree, run, scratch, skip, vectors};
+use support::{called, compare, is_root, make_tree, run, scratch, skip, try_run, vectors};
 
 fn extracted(image: &Path, to: &Path) {
     let words = [Path::new("extract"), Path::new("-q"), Path::new("-o")];
@@ -186,4 +186,68 @@ fn exit_codes_are_those_of_the_real_tools() {
         };
         assert_eq!(real.status.code(), Some(code), "the real {name} {words}");
     }
+}
+
+#[test]
+fn discs_with_two_trees_are_read_by_udf() {
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    fs::create_dir(path("tree")).unwrap();
+    fs::write(path("tree/README.TXT"), "needs UDF").unwrap();
+    fs::write(path("tree/install.wim"), vec![7; 300_000]).unwrap();
+    std::os::unix::fs::symlink("README.TXT", path("tree/link")).unwrap();
+    let disc = |name: &str, options: &[&str]| {
+        let made = Command::new("/usr/bin/genisoimage")
+            .current_dir(work.path())
+            .args(["-quiet", "-udf", "-o", name])
+            .args(options)
+            .arg("tree")
+            .output();
+        made.is_ok_and(|made| made.status.success())
+    };
+    if !disc("plain.iso", &["-iso-level", "3", "-hide", "install.wim"]) {
+        skip("no genisoimage");
+        return;
+    }
+    assert!(disc("rock-ridge.iso", &["-R"]));
+    let said = |words: &[&str], image: &Path| {
+        let output = try_run(words.iter().map(Path::new).chain([image]));
+        let (out, told) = (output.stdout, output.stderr);
+        let text = [out, told].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        (output.status.code().unwrap(), text.concat())
+    };
+    let plain = path("plain.iso");
+    let (code, listed) = said(&["ls"], &plain);
+    assert_eq!((code, &*listed), (0, "README.TXT\ninstall.wim\n"));
+    let (code, listed) = said(&["ls", "--image", "iso9660"], &plain);
+    assert!(
+        code == 0 && !listed.to_lowercase().contains("install"),
+        "{listed}"
+    );
+    assert_eq!(said(&["ls", "--image", "udf"], &plain).0, 0);
+    assert_eq!(said(&["ls", "--image", "other"], &plain).0, 5);
+    let (_, info) = said(&["info"], &plain);
+    assert!(info.contains("UDF") && info.contains("ISO 9660"), "{info}");
+    let (code, checked) = said(&["check"], &plain);
+    assert!(code == 0 && checked.contains("UDF"), "{checked}");
+    let out = path("out.dwarfs");
+    let to = ["convert", "--force", "-o", out.to_str().unwrap()];
+    let (code, told) = said(&to, &plain);
+    assert!(code == 0 && told.contains("ISO 9660"), "{told}");
+    // a symlink is an empty file in this UDF tree
+    let (code, told) = said(&to, &path("rock-ridge.iso"));
+    assert!(code == 1 && told.contains("/link"), "{told}");
+    let whole = [&to[..], &["--image", "iso9660"]].concat();
+    assert_eq!(said(&whole, &path("rock-ridge.iso")).0, 0);
+
+    let mut bytes = fs::read(&plain).unwrap();
+    let set = (257..400).find(|block| bytes[block * 2048..][..2] == [0, 1]);
+    bytes[set.unwrap() * 2048 + 20] ^= 1;
+    let damaged = path("damaged.iso");
+    fs::write(&damaged, bytes).unwrap();
+    let (code, told) = said(&to, &damaged);
+    assert!(code == 1 && told.contains("UDF tree"), "{told}");
+    assert_eq!(said(&whole, &damaged).0, 0);
+    assert_eq!(said(&["check"], &damaged).0, 1);
+    assert_eq!(said(&["ls", "--image", "udf"], &damaged).0, 3);
 }

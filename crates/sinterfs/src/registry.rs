@@ -21,6 +21,7 @@ mod per_file;
 pub(crate) mod reader_options;
 mod romfs;
 mod squashfs;
+mod udf;
 mod wim;
 
 #[cfg(any(all(feature = "mount", target_os = "linux"), feature = "write"))]
@@ -62,6 +63,8 @@ pub const FORMATS: &[&dyn Format] = &[
     &romfs::RomfsFormat,
     &cromfs::CromfsFormat,
     &wim::WimFormat,
+    // before ISO 9660: discs with both have all files in this one
+    &udf::UdfFormat,
     &iso9660::Iso9660Format,
     &ext::ExtFormat,
     &fat::FatFormat,

@@ -288,7 +288,25 @@ fn images() -> Vec<Vec<u8>> {
         })
     });
     let made = dwarfs.into_iter().chain(others);
-    made.chain(inputs("image")).chain(vectors()).collect()
+    let disc = udf_disc(&tree, &path);
+    made.chain(inputs("image"))
+        .chain(vectors())
+        .chain(disc)
+        .collect()
+}
+
+/// Makes a disc with a UDF tree; `None` without its tool.
+fn udf_disc(tree: &Path, path: &Path) -> Option<Vec<u8>> {
+    let made = std::process::Command::new("/usr/bin/genisoimage")
+        .args(["-quiet", "-udf", "-o"])
+        .args([path, tree])
+        .output();
+    let Some(made) = made.ok().filter(|made| made.status.success()) else {
+        sinterfs_testkit::skip("no genisoimage for a disc with UDF");
+        return None;
+    };
+    drop(made);
+    fs::read(path).ok()
 }
 
 fn vectors() -> Vec<Vec<u8>> {

@@ -186,6 +186,6 @@ pub fn require_local(path: &Path) -> Result<()> {
 pub fn print_warnings(opened: &Image, path: &Path) {
     for warning in opened.warnings() {
         let warning = warning.path(sinterfs::shown(path));
-        text::warn(&warning.to_string());
+        text::warn(&crate::flags::message(&warning));
     }
 }

@@ -98,9 +98,20 @@ impl Shown {
             xattrs: Vec::new(),
         };
         let mut is_object = false;
-        for (name, value) in image.xattrs_as_stored(node)? {
+        let stored = image.xattrs_as_stored(node)?;
+        let has_mark = |mark: &[u8]| {
+            let mark = [TRUSTED, ESCAPED, mark].concat();
+            stored.iter().any(|(name, _)| *name == mark)
+        };
+        // the format adds one for all users beside that for root; another is the file's own
+        let marks: Vec<Vec<u8>> = [&b"whiteout"[..], b"whiteouts"]
+            .into_iter()
+            .filter(|mark| has_mark(mark))
+            .map(|mark| [USER, mark].concat())
+            .collect();
+        for (name, value) in stored {
             let Some(rest) = name.strip_prefix(TRUSTED) else {
-                if !is_mark(name.strip_prefix(USER)) {
+                if !marks.contains(&name) {
                     shown.xattrs.push((name, value));
                 }
                 continue;
@@ -165,11 +176,6 @@ impl Shown {
         }
         out.write_all(b"\n")
     }
-}
-
-/// Returns whether an attribute is one that the format adds for overlayfs.
-fn is_mark(rest: Option<&[u8]>) -> bool {
-    matches!(rest, Some(b"whiteout" | b"whiteouts"))
 }
 
 fn content(image: &Erofs, node: &ErofsInode) -> Result<Vec<u8>> {

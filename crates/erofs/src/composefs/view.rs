@@ -2,7 +2,8 @@
 //!
 //! In: an opened image and a store. Out: `Composefs`, which shows the content of objects; no
 //! whiteouts (devices 0:0), which hide the store's own directories; and none of overlayfs'
-//! attributes but those that were escaped for it, under their true names.
+//! attributes (`trusted.overlay.*`) but those that were escaped for it, under their true names.
+//! Attributes `user.overlay.*` are the files' own: overlayfs of root does not use them.
 //!
 //! **Invariant:** an object with another length than its file is refused. With verification, so is
 //! one whose fs-verity digest is not the one that the image names: all of it is hashed before the
@@ -19,7 +20,7 @@ use sinterfs_model::{
     Cursor, Dirent, Error, Extent, ExtentSource, FileType, Image, Ino, Inode, Rdev, Result, Xattrs,
 };
 
-use super::{ESCAPED, METACOPY, TRUSTED, USER};
+use super::{ESCAPED, METACOPY, TRUSTED};
 use crate::read::Erofs;
 
 /// A store of the objects that a composefs image refers to.
@@ -28,30 +29,25 @@ pub trait Objects: Send + Sync {
     fn open(&self, path: &[u8]) -> Result<Arc<dyn ReadAt>>;
 }
 
-/// The prefixes of overlayfs' own attributes.
-const OVERLAY: [&[u8]; 2] = [TRUSTED, USER];
-
 /// Returns where overlayfs' attributes place a file's content: `None` for a file that has its own.
 pub(crate) fn redirect(xattrs: &Xattrs) -> Option<Vec<u8>> {
-    OVERLAY.iter().find_map(|prefix| {
-        let value = |name: &[u8]| {
-            let full = [prefix, name].concat();
-            xattrs.iter().find(|(name, _)| *name == full)
-        };
-        value(b"metacopy")?;
-        let (_, target) = value(b"redirect")?;
-        Some(target.strip_prefix(b"/").unwrap_or(target).to_vec())
-    })
+    overlay_value(xattrs, b"metacopy")?;
+    let target = overlay_value(xattrs, b"redirect")?;
+    Some(target.strip_prefix(b"/").unwrap_or(target).to_vec())
 }
 
 /// Returns the digest that overlayfs' attributes name for a file's content.
 fn digest(xattrs: &Xattrs) -> Option<VerityDigest> {
-    let metacopy = |(name, _): &&(Vec<u8>, Vec<u8>)| {
-        let rest = OVERLAY.iter().find_map(|prefix| name.strip_prefix(*prefix));
-        rest == Some(b"metacopy")
-    };
-    let (_, value) = xattrs.iter().find(metacopy)?;
+    let value = overlay_value(xattrs, b"metacopy")?;
     value.strip_prefix(&METACOPY)?.try_into().ok()
+}
+
+/// Returns the value of an attribute of overlayfs.
+fn overlay_value<'a>(xattrs: &'a Xattrs, name: &[u8]) -> Option<&'a [u8]> {
+    let found = xattrs
+        .iter()
+        .find(|(full, _)| full.strip_prefix(TRUSTED) == Some(name));
+    found.map(|(_, value)| value.as_slice())
 }
 
 /// A composefs image with its objects. Threads may read it concurrently.
@@ -236,14 +232,11 @@ impl Image for Composefs {
 
 /// Returns the name that overlayfs shows of an attribute; `None` for its own.
 fn shown_name(name: Vec<u8>) -> Option<Vec<u8>> {
-    let Some((prefix, rest)) = OVERLAY
-        .iter()
-        .find_map(|prefix| Some((prefix, name.strip_prefix(*prefix)?)))
-    else {
+    let Some(rest) = name.strip_prefix(TRUSTED) else {
         return Some(name);
     };
     let rest = rest.strip_prefix(ESCAPED)?;
-    Some([prefix, rest].concat())
+    Some([TRUSTED, rest].concat())
 }
 
 impl std::fmt::Debug for Composefs {
@@ -270,18 +263,23 @@ mod tests {
             shown("trusted.overlay.overlay.opaque").as_deref(),
             Some("trusted.overlay.opaque")
         );
-        assert_eq!(
-            shown("user.overlay.overlay.x").as_deref(),
-            Some("user.overlay.x")
-        );
+        for own in ["opaque", "origin", "metacopy", "overlay.x", "whiteouts", ""] {
+            let own = format!("user.overlay.{own}");
+            assert_eq!(shown(&own), Some(own));
+        }
     }
 
     #[test]
-    fn a_redirect_counts_with_metacopy_alone() {
+    fn a_redirect_counts_only_with_metacopy() {
         let pair = |name: &str, value: &str| (name.as_bytes().to_vec(), value.as_bytes().to_vec());
         let redirected = pair("trusted.overlay.redirect", "/ab/cd");
         assert_eq!(redirect(&vec![redirected.clone()]), None);
         let both = vec![pair("trusted.overlay.metacopy", ""), redirected];
         assert_eq!(redirect(&both).as_deref(), Some(&b"ab/cd"[..]));
+        let own = vec![
+            pair("user.overlay.metacopy", ""),
+            pair("user.overlay.redirect", "/ab/cd"),
+        ];
+        assert_eq!(redirect(&own), None);
     }
 }

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
 use sinterfs_iso9660::read::{Iso9660, is_image};
-use sinterfs_model::{Image, Ino, Kind, Loss, Observer, Result};
+use sinterfs_model::{Error, Image, Ino, Kind, Loss, Observer, Result, Setting};
 use sinterfs_ops::StoredBlock;
+use sinterfs_udf::read::Probe;
 
 #[cfg(feature = "write")]
 use crate::about::About;
@@ -19,6 +20,7 @@ use crate::format::Format;
 use crate::handle::{Bid, Handle};
 use crate::info::InfoRows;
 use crate::open_options::OpenOptions;
+use crate::registry::udf;
 use crate::verify::report::{CheckOptions, CheckReport};
 #[cfg(feature = "write")]
 use crate::write::format_writer::FormatWriter;
@@ -48,10 +50,21 @@ impl Format for Iso9660Format {
         32_768..34_816
     }
 
+    fn reader_options(&self) -> &'static [Setting] {
+        &[Setting::ImageInFile]
+    }
+
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+        udf::refuse_others(options, &[udf::ISO9660])?;
+        let udf = udf::of(&source, options)?;
         let concrete = Arc::new(Iso9660::open(source, &own_options(options))?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
-        Ok(Box::new(Opened { image, concrete }))
+        Ok(Box::new(Opened {
+            image,
+            concrete,
+            udf,
+            is_named: options.image.is_some(),
+        }))
     }
 
     fn check(
@@ -61,7 +74,15 @@ impl Format for Iso9660Format {
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
-        Ok(sinterfs_iso9660::check::check(source, &own_options(options), observer)?.into())
+        udf::refuse_others(options, &[udf::ISO9660])?;
+        let udf = udf::of(&source, options)?;
+        let checked = sinterfs_iso9660::check::check(source, &own_options(options), observer)?;
+        let mut report = CheckReport::from(checked);
+        let damage = not_read(&udf).filter(|_| options.image.is_none());
+        report
+            .problems
+            .extend(damage.map(|error| error.to_string()));
+        Ok(report)
     }
 
     #[cfg(feature = "write")]
@@ -93,6 +114,23 @@ fn own_options(options: &OpenOptions) -> sinterfs_iso9660::read::OpenOptions {
 struct Opened {
     image: Arc<dyn Image>,
     concrete: Arc<Iso9660>,
+    /// The other tree of the disc.
+    udf: Probe,
+    /// Whether this tree was asked for.
+    is_named: bool,
+}
+
+/// Returns the error about a tree of UDF in whose place this one is read.
+fn not_read(udf: &Probe) -> Option<Error> {
+    let Probe::Damaged(error) = udf else {
+        return None;
+    };
+    let option = Setting::ImageInFile;
+    let what = format!(
+        "the UDF tree of the disc cannot be read, and its ISO 9660 tree, which may have fewer \
+         files, is read in its place ({option} iso9660 for no message): {error}"
+    );
+    Some(Error::new(error.kind(), what).about([option]))
 }
 
 impl Handle for Opened {
@@ -101,7 +139,13 @@ impl Handle for Opened {
     }
 
     fn details(&self) -> Result<InfoRows> {
-        Ok(info::details(&self.concrete))
+        let has_udf = !matches!(self.udf, Probe::Absent);
+        Ok(info::details(&self.concrete, has_udf))
+    }
+
+    fn warnings(&self) -> Vec<Error> {
+        let damage = not_read(&self.udf).filter(|_| !self.is_named);
+        damage.into_iter().collect()
     }
 
     fn dump(&self, out: &mut dyn Write) -> Result<()> {
@@ -121,6 +165,10 @@ impl Handle for Opened {
             None => 0,
         };
         Ok(Loss::counted([
+            (
+                "UDF trees beside the ISO 9660 tree",
+                u64::from(!matches!(self.udf, Probe::Absent)),
+            ),
             ("associated files", self.concrete.associated_files()),
             ("boot images of El Torito", boot_images),
             ("times of birth", self.concrete.births()),

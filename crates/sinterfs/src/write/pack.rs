@@ -155,6 +155,7 @@ impl Work<'_> {
             let streams = input.streams_as_attributes();
             pipeline.image.losses.extend(streams);
         }
+        pipeline.left_out = pipeline.left_out.saturating_add(input.left_out());
         pipeline.memory = pipeline.memory.saturating_add(input.cache_bytes());
         BuildReport {
             format: self.name,

@@ -22,6 +22,32 @@ pub fn reseal(image: &mut [u8]) {
         reseal_cramfs(image, start);
     }
     reseal_romfs(image);
+    reseal_udf(image);
+}
+
+/// Computes the checksums of the descriptors of a UDF file system with blocks of 2048 bytes.
+fn reseal_udf(image: &mut [u8]) {
+    let mut structures = image.chunks(2048).skip(16).take(32);
+    if !structures.any(|block| block.get(1..6) == Some(b"NSR02")) {
+        return;
+    }
+    for block in image.chunks_exact_mut(2048).skip(17) {
+        if !matches!(block[..4], [1..=9, 0, 2 | 3, 0] | [0..=10, 1, 2 | 3, 0]) {
+            continue;
+        }
+        let covered = usize::from(u16::from_le_bytes([block[10], block[11]]));
+        let crc = block.get(16..16 + covered).unwrap_or_default().iter();
+        let crc = crc.fold(0_u16, |crc, byte| {
+            (0..8).fold(crc ^ (u16::from(*byte) << 8), |crc, _| {
+                (crc << 1) ^ if crc & 0x8000 == 0 { 0 } else { 0x1021 }
+            })
+        });
+        block[8..10].copy_from_slice(&crc.to_le_bytes());
+        block[4] = 0;
+        block[4] = block[..16]
+            .iter()
+            .fold(0, |sum, byte| sum.wrapping_add(*byte));
+    }
 }
 
 /// Removes the feature "superblock checksum" from an EROFS image, as an older tool writes it.

@@ -6,7 +6,7 @@ use sinterfs_model::Image;
 
 use crate::info::{InfoRows, InfoValue};
 
-pub(super) fn details(image: &Iso9660) -> InfoRows {
+pub(super) fn details(image: &Iso9660, has_udf: bool) -> InfoRows {
     let (info, volumes) = (image.info(), image.volumes());
     let primary = &volumes.primary;
     let mut details: InfoRows = vec![
@@ -22,6 +22,7 @@ pub(super) fn details(image: &Iso9660) -> InfoRows {
     let trees = [
         (volumes.joliet.is_some(), "Joliet"),
         (volumes.enhanced.is_some(), "ISO 9660:1999"),
+        (has_udf, "UDF"),
     ];
     let trees = trees.into_iter().filter(|(is_there, _)| *is_there);
     let trees: Vec<_> = trees.map(|(_, name)| InfoValue::from(name)).collect();

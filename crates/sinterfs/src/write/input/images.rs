@@ -26,8 +26,10 @@ pub(super) struct Images {
     pub(super) unrepresented: Vec<Loss>,
     /// Attributes that are named streams, and the number of streams.
     pub(super) streams: (BTreeSet<Vec<u8>>, u64),
-    /// Damage of theirs that costs nothing of what is read.
+    /// Damage of theirs that costs nothing of what is read, and what is not read of them.
     pub(super) warnings: Vec<Error>,
+    /// How many of the warnings are about what is not read.
+    pub(super) left_out: u64,
     /// Their decoded blocks.
     pub(super) cache: Arc<BlockCache>,
     /// Bytes that all decoded blocks may take.
@@ -45,6 +47,7 @@ impl Images {
             unrepresented: Vec::new(),
             streams: (BTreeSet::new(), 0),
             warnings: Vec::new(),
+            left_out: 0,
             cache,
             decoded_bytes: 0,
             opened: None,
@@ -59,7 +62,9 @@ impl Images {
         let (names, count) = handle.streams_as_attributes();
         self.streams.0.extend(names);
         self.streams.1 = self.streams.1.saturating_add(count);
-        let damage = handle.damage().into_iter();
+        let (warnings, harmless) = (handle.warnings(), handle.damage().len());
+        self.left_out += warnings.len().saturating_sub(harmless) as u64;
+        let damage = warnings.into_iter();
         let damage = damage.map(|error| error.path(place::shown(path)));
         self.warnings.extend(damage);
         self.decoded_bytes = self.decoded_bytes.saturating_add(handle.decoded_bytes());

@@ -159,7 +159,12 @@ impl OpenInput {
         }
     }
 
-    /// Reports damage to images that costs nothing of what is read of them.
+    /// Counts what the readers of images leave out of them.
+    pub(crate) fn left_out(&self) -> u64 {
+        self.images.left_out
+    }
+
+    /// Reports damage to images that costs nothing of what is read of them, and what is left out.
     pub(crate) fn warn(&self, observer: &dyn Observer) {
         for warning in &self.images.warnings {
             observer.warn(warning);
