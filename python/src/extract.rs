@@ -51,7 +51,9 @@ pub fn extract(
         strip,
         threads,
         owner: owner.unwrap_or(defaults.owner),
+        report_owner: owner != Some(false),
         permissions,
+        rights: false,
         times,
         time: None,
         xattrs,
@@ -65,6 +67,7 @@ pub fn extract(
                 return Err(raised(py, &Error::invalid(what)));
             }
         },
+        sync: false,
         continue_on_error,
         salvage,
         strict: false,

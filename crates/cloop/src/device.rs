@@ -83,9 +83,8 @@ impl CloopDevice {
         if len > u64::from(self.header.block_size) * 2 {
             return Err(Error::corrupt(format!("a block of {len} stored bytes")));
         }
-        let codec = BlockCodec::of_number(codec).ok_or_else(|| {
-            Error::unsupported(format!("a block with the unknown codec {codec}"))
-        })?;
+        let codec = BlockCodec::of_number(codec)
+            .ok_or_else(|| Error::unsupported(format!("a block with the unknown codec {codec}")))?;
         let bytes = self.window.read(at, len)?;
         let found = match codec.unit() {
             Some(unit) => unit.decode(&bytes, room)?,

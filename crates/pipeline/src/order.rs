@@ -61,7 +61,8 @@ impl FromStr for Order {
             "revpath" => Self::ReversePath,
             "none" => Self::None,
             _ => {
-                let what = format!("unknown order {text:?} (supported: similarity, path, revpath, none)");
+                let what =
+                    format!("unknown order {text:?} (supported: similarity, path, revpath, none)");
                 return Err(Error::invalid(what));
             }
         })

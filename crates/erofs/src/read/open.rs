@@ -9,9 +9,7 @@ use std::sync::Arc;
 
 use sinterfs_block::cache::{self, BlockCache};
 use sinterfs_block::{ReadAt, Window};
-use sinterfs_model::{
-    Capability, FsInfo, ImageInfo, Ino, Kind, Limits, ListingErrors, Result,
-};
+use sinterfs_model::{Capability, FsInfo, ImageInfo, Ino, Kind, Limits, ListingErrors, Result};
 
 use super::device::{Devices, Slot};
 use super::erofs::Erofs;
