@@ -669,10 +669,10 @@ fn the_peak_of_memory_is_within_the_bound_that_is_printed() {
     let tree = work.path().join("tree");
     for dir in 0..8 {
         let dir = tree.join(format!("directory number {dir}"));
-        std::fs::create_dir_all(&dir).expect("a directory");
+        fs::create_dir_all(&dir).expect("a directory");
         for file in 0..1000 {
             let name = format!("a file with a name of some length, {file:05}");
-            std::fs::write(dir.join(name), format!("{file}")).expect("a file");
+            fs::write(dir.join(name), format!("{file}")).expect("a file");
         }
     }
     let status = Command::new("tar")

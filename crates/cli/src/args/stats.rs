@@ -7,7 +7,6 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
