@@ -14,8 +14,8 @@ use crate::size::human;
 use crate::timings::Timings;
 use crate::{exit, messages, text};
 
-/// Ends the display, does the last work, which returns the bytes of parity that it wrote, and prints
-/// the report; returns the exit code and the elapsed time.
+/// Ends the display, does the last work, which returns the bytes of parity that it wrote, and
+/// prints the report; returns the exit code and the elapsed time.
 pub fn print(
     report: &BuildReport,
     verbosity: VerbosityArgs,

@@ -43,8 +43,8 @@ struct WrittenNames {
 }
 
 impl PseudoFileLines<'_> {
-    /// Writes lines and data; returns an error for each file that cannot be read or that lines cannot
-    /// describe.
+    /// Writes lines and data; returns an error for each file that cannot be read or that lines
+    /// cannot describe.
     pub fn write(&self, image: &dyn Image, out: &mut dyn Write) -> Result<Vec<Error>> {
         let failed = |error| Error::io("cannot write the definitions", error);
         let mut written = WrittenNames::default();

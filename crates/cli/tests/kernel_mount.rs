@@ -316,7 +316,7 @@ fn mounts_of_other_subtypes_and_covered_ones_are_listed_and_unmounted() {
         ];
         run(words.concat());
         let line = format!("{} on {} ({kind})", image.display(), dir.display());
-        assert_eq!(listed(), [line.clone()]);
+        assert_eq!(listed(), std::slice::from_ref(&line));
         let cover = Command::new("mount")
             .args(["-t", "tmpfs", "cover"])
             .arg(&dir)

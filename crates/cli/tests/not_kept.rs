@@ -118,8 +118,8 @@ fn ran(args: &[&str]) {
     assert!(done.status.success(), "{args:?}: {}", words_of(&done));
 }
 
-/// Runs a command that writes `out`, with `--strict` too, and checks what it says of an object; nothing may
-/// be said only if it may be whole; returns whether the output is there.
+/// Runs a command that writes `out`, with `--strict` too, and checks what it says of an object;
+/// nothing may be said only if it may be whole; returns whether the output is there.
 fn judge(args: &[&str], out: &str, named: &str, may_be_whole: bool) -> bool {
     let write = |more: &[&str]| -> Output {
         let _ = fs::remove_file(out);

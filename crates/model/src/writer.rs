@@ -175,8 +175,9 @@ pub struct Summary {
     pub losses: Vec<Loss>,
 }
 
-/// Lays out one image. Called strictly in this order: `geometry`, `base`, `encoder`, `begin` at most once, `put` for
-/// every block in sequence, `put_base_blocks` if there is a base, `finish` once.
+/// Lays out one image. Called strictly in this order: `geometry`, `base`, `encoder`, `begin` at
+/// most once, `put` for every block in sequence, `put_base_blocks` if there is a base, `finish`
+/// once.
 pub trait ImageWriter: Send {
     /// Returns how content may be cut.
     fn geometry(&self) -> Geometry;

@@ -1,19 +1,14 @@
-//! Mounts that others hide: how to look at them, and to end them.
+//! Mounts that others hide: what hides them, and how to look at them.
 //!
-//! Enters a mount of this namespace; leaves what is asked of it, or ends it. **Invariant:** what
-//! hides a mount is where it was afterwards; it is taken away for a moment only, since umount2(2)
-//! takes paths, and a path leads to what is on top.
+//! In: a mount of this namespace. Out: the mounts that hide it, or what a function finds where
+//! nothing does. **Invariant:** nothing is taken away in a namespace of other threads.
 //!
-//! Source: mount_namespaces(7), `open_tree` and `move_mount` of mount_setattr(2).
+//! Source: mount_namespaces(7).
 
 use std::collections::BTreeSet;
-use std::os::fd::OwnedFd;
 
-use rustix::fs::CWD;
-use rustix::mount::{MoveMountFlags, OpenTreeFlags, UnmountFlags, move_mount, open_tree, unmount};
-use sinterfs_model::{Error, Result};
+use rustix::mount::{UnmountFlags, unmount};
 
-use crate::detach::detach;
 use crate::mountinfo::{Mount, mounts};
 use crate::namespace::separate;
 
@@ -62,52 +57,8 @@ pub(crate) fn uncovered<T: Send>(mount: &Mount, look: impl FnOnce() -> T + Send)
     })
 }
 
-fn take_away(cover: &Mount) -> rustix::io::Result<()> {
+pub(crate) fn take_away(cover: &Mount) -> rustix::io::Result<()> {
     unmount(&cover.point, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW)
-}
-
-/// Unmounts a mount, also one that others hide. Those are taken away before that and put back
-/// then, whatever comes of it: their file systems stay the same ones.
-pub(crate) fn detach_covered(mount: &Mount, lazy: bool) -> Result<()> {
-    let all = mounts()?;
-    if !all.contains(mount) {
-        // it went with another one
-        return Ok(());
-    }
-    let mut lifted: Vec<(OwnedFd, Mount)> = Vec::new();
-    let mut result = Ok(());
-    for cover in covers(&all, mount).into_iter().rev() {
-        match lift(&cover) {
-            Ok(tree) => lifted.push((tree, cover)),
-            Err(errno) => {
-                let what = "another file system is mounted over the image";
-                result = Err(Error::io(what, errno));
-                break;
-            }
-        }
-    }
-    let mut result = result.and_then(|()| detach(mount, lazy));
-    for (tree, cover) in lifted.iter().rev() {
-        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-        if let Err(errno) = move_mount(tree, "", CWD, &cover.point, flags) {
-            let what = format!(
-                "cannot put back the {} that was mounted over it",
-                cover.kind
-            );
-            result = result.and(Err(Error::io(what, errno)));
-        }
-    }
-    result
-}
-
-/// Takes a mount away, with those in it; returns a copy of it.
-fn lift(cover: &Mount) -> rustix::io::Result<OwnedFd> {
-    let flags = OpenTreeFlags::OPEN_TREE_CLONE
-        | OpenTreeFlags::OPEN_TREE_CLOEXEC
-        | OpenTreeFlags::AT_RECURSIVE;
-    let tree = open_tree(CWD, &cover.point, flags)?;
-    take_away(cover)?;
-    Ok(tree)
 }
 
 #[cfg(test)]

@@ -1,19 +1,25 @@
 //! Unmounts: with umount2(2) if that is allowed, else with `fusermount3`.
 //!
 //! **Invariant:** only FUSE mounts and kernel mounts made by this crate are unmounted, and never a
-//! mount above or below the requested one.
+//! mount above or below the requested one. What hides a mount is where it was afterwards: it is
+//! taken away for a moment only, since umount2(2) takes paths, and a path leads to what is on top.
+//!
+//! Source: `open_tree` and `move_mount` of mount_setattr(2).
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use rustix::fs::CWD;
 use rustix::io::Errno;
-use rustix::mount::UnmountFlags;
+use rustix::mount::{MoveMountFlags, OpenTreeFlags, UnmountFlags, move_mount, open_tree};
 use sinterfs_model::{Error, Kind, Result};
 
 use crate::backing_name;
+use crate::covered::{covers, take_away};
 use crate::fusermount::{fusermount, spawn, wait};
-use crate::mountinfo::{Mount, mounted_at};
+use crate::mountinfo::{Mount, mounted_at, mounts};
 
 const BUSY: &str = "the mount is busy: some process has a file or a directory open in it";
 
@@ -107,4 +113,48 @@ fn full_path(dir: &Path) -> Result<PathBuf> {
             Ok(parent.canonicalize().map_err(failed)?.join(name))
         }
     }
+}
+
+/// Unmounts a mount, also one that others hide. Those are taken away before that and put back
+/// then, whatever comes of it: their file systems stay the same ones.
+pub(crate) fn detach_covered(mount: &Mount, lazy: bool) -> Result<()> {
+    let all = mounts()?;
+    if !all.contains(mount) {
+        // it went with another one
+        return Ok(());
+    }
+    let mut lifted: Vec<(OwnedFd, Mount)> = Vec::new();
+    let mut result = Ok(());
+    for cover in covers(&all, mount).into_iter().rev() {
+        match lift(&cover) {
+            Ok(tree) => lifted.push((tree, cover)),
+            Err(errno) => {
+                let what = "another file system is mounted over the image";
+                result = Err(Error::io(what, errno));
+                break;
+            }
+        }
+    }
+    let mut result = result.and_then(|()| detach(mount, lazy));
+    for (tree, cover) in lifted.iter().rev() {
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        if let Err(errno) = move_mount(tree, "", CWD, &cover.point, flags) {
+            let what = format!(
+                "cannot put back the {} that was mounted over it",
+                cover.kind
+            );
+            result = result.and(Err(Error::io(what, errno)));
+        }
+    }
+    result
+}
+
+/// Takes a mount away, with those in it; returns a copy of it.
+fn lift(cover: &Mount) -> rustix::io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE;
+    let tree = open_tree(CWD, &cover.point, flags)?;
+    take_away(cover)?;
+    Ok(tree)
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use sinterfs_model::Result;
 
 use crate::backing_name;
-use crate::covered::detach_covered;
+use crate::detach::detach_covered;
 use crate::mountinfo::{Mount, mounts};
 
 /// A mounted image.

@@ -112,9 +112,9 @@ mod tests {
 
     #[test]
     fn lines_of_the_kernel() {
-        let line =
-            br"36 35 0:57 / /mnt/a\040b\134c rw,noatime master:1 shared:2 - fuse.sinter x\040y ro,max_read=7";
-        let mount = parse(line).unwrap();
+        let fields = br"36 35 0:57 / /mnt/a\040b\134c rw,noatime master:1 shared:2 ";
+        let line = [&fields[..], br"- fuse.sinter x\040y ro,max_read=7"].concat();
+        let mount = parse(&line).unwrap();
         assert_eq!((mount.id, mount.parent, mount.max_read), (36, 35, Some(7)));
         assert_eq!(mount.device, "0:57");
         assert_eq!(mount.point, Path::new(r"/mnt/a b\c"));

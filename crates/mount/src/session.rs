@@ -18,7 +18,7 @@ use sinterfs_model::{Cursor, Dirent, Error, FileType, Image, Result};
 use sinterfs_platform::inherited::heeded;
 
 use crate::attach::{attach, mount_point};
-use crate::covered::detach_covered;
+use crate::detach::detach_covered;
 use crate::detach::{detach, is_busy, undo};
 use crate::idle::IdleUnmounter;
 use crate::mountinfo::{Mount, made_at, mounted_at};

@@ -71,6 +71,14 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// Returns all names, directories first.
+    pub(crate) fn spots(&self) -> impl Iterator<Item = Spot> {
+        let dirs = self.dirs.iter().skip(1).map(|dir| dir.spot);
+        let leaves = self.leaves.iter().map(|leaf| leaf.spot);
+        dirs.chain(leaves)
+            .chain(self.aliases.iter().map(|alias| alias.spot))
+    }
+
     /// Starts a plan at a directory.
     pub(crate) fn new(start: Ino) -> Self {
         let spot = Spot {

@@ -13,7 +13,7 @@ use sinterfs_model::{Error, FileType, Image, Ino, Result};
 use sinterfs_platform::names;
 
 use crate::plan::Plan;
-use crate::taken::Taken;
+use crate::taken::TakenNames;
 use crate::walk::{Visit, WalkEntry, WalkStep, walk};
 
 /// The most hostile names that are reported one by one.
@@ -226,7 +226,7 @@ pub(crate) fn plan(
     let root = image.info().root;
     let mut plan = Plan::new(root);
     let mut refused = Refused::default();
-    let mut taken = Taken::new(image, strip);
+    let mut taken = TakenNames::new(image, strip);
     let all = selection.is_empty();
     let top = Level {
         inside: all,
@@ -308,7 +308,7 @@ pub(crate) fn plan(
 fn plan_dirs(
     plan: &mut Plan,
     levels: &mut [Level],
-    taken: &mut Taken<'_>,
+    taken: &mut TakenNames<'_>,
     path: &[u8],
     refused: &mut Refused,
 ) -> Result<Option<u32>> {

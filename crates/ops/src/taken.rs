@@ -11,7 +11,7 @@ use sinterfs_model::{Error, Image, Ino, Result};
 use crate::plan::Plan;
 
 /// Which names of a plan are taken, where entries of several directories may get one name.
-pub(crate) struct Taken<'a> {
+pub(crate) struct TakenNames<'a> {
     image: &'a dyn Image,
     /// Nothing where no components are removed: then names differ.
     names: Option<HashMap<(u32, Vec<u8>), Place>>,
@@ -26,7 +26,7 @@ enum Place {
 
 const TAKEN: &str = "another entry has this name already, since leading components are removed";
 
-impl<'a> Taken<'a> {
+impl<'a> TakenNames<'a> {
     pub(crate) fn new(image: &'a dyn Image, strip: usize) -> Self {
         let names = (strip > 0).then(HashMap::new);
         Self { image, names }

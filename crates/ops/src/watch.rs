@@ -1,8 +1,8 @@
 //! An image that counts its calls and records the order in which files were read.
 //!
 //! Enters an image and questions; leaves the image's answers, and numbers. **Invariant:** answers
-//! are the image's own; counting takes no lock, remembering a short one for each call. The path of a
-//! file is reported before its first read returns.
+//! are the image's own; counting takes no lock, remembering a short one for each call. The path of
+//! a file is reported before its first read returns.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;

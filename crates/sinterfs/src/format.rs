@@ -75,8 +75,8 @@ pub trait Format: Sync {
     fn intact_parts(&self, _: &Arc<dyn ReadAt>, _: &OpenOptions) -> Result<Vec<Range<u64>>> {
         Ok(Vec::new())
     }
-    /// Returns the range of an image, from its own start on, that says what it consists of; an empty
-    /// one for formats that prove parts by checksums, or have no such range.
+    /// Returns the range of an image, from its own start on, that describes the rest; an empty
+    /// range for formats that prove parts by checksums, or have no such range.
     #[cfg(feature = "write")]
     fn head(&self) -> Range<u64> {
         0..0

@@ -14,6 +14,7 @@ mod digests;
 mod image;
 mod items;
 mod link_target;
+mod names;
 mod nodes;
 mod open;
 mod parts;

@@ -24,16 +24,16 @@ const TIMES: u32 = 10;
 
 /// Failures of blocks, by their keys.
 #[derive(Default)]
-pub(super) struct Failures(Mutex<HashMap<u128, Failure>>);
+pub(super) struct Failures(Mutex<HashMap<u128, DecodeFailure>>);
 
 /// A failure, and how long it is remembered.
-struct Failure {
+struct DecodeFailure {
     since: Instant,
     keep: Duration,
     error: Error,
 }
 
-impl Failure {
+impl DecodeFailure {
     fn is_over(&self, now: Instant) -> bool {
         now.saturating_duration_since(self.since) >= self.keep
     }
@@ -66,7 +66,7 @@ impl Failures {
         if failures.len() >= MOST {
             return false;
         }
-        let failure = Failure {
+        let failure = DecodeFailure {
             since: now,
             keep: took.saturating_mul(TIMES),
             error: copy(error),

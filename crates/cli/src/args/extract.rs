@@ -153,8 +153,8 @@ pub struct ExtractArgs {
     #[arg(long)]
     pub stop_on_error: bool,
 
-    /// Wait until everything is on the disk, and fail if something cannot be written there. Archives
-    /// with a name are always written to the disk.
+    /// Wait until everything is on the disk, and fail if something cannot be written there.
+    /// Archives with a name are always synced.
     #[arg(long, conflicts_with = "archive")]
     pub sync: bool,
 

@@ -1,8 +1,8 @@
 //! `--stats` and `--record` of `sinter mount`: files with counters and with the order of reads.
 //!
-//! **Invariant:** counters are replaced atomically, so a reader never sees half of them. The list of
-//! files has a file before its first read returns, and so is complete when the mount has ended. A
-//! failure to write one affects neither the mount nor its end.
+//! **Invariant:** counters are replaced atomically, so a reader never sees half of them. The list
+//! of files has a file before its first read returns, and so is complete when the mount has ended.
+//! A failure to write either affects neither the mount nor its end.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -33,8 +33,8 @@ pub struct StatsArgs {
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
 
-    /// Write the paths of files in the order of their first read to this file: a list for `sinter build --hot`; of a remote image also which bytes were read, for
-    /// --prefetch.
+    /// Write the paths of files in the order of their first read to this file: a list for
+    /// `sinter build --hot`; of a remote image also which bytes were read, for --prefetch.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 }

@@ -220,9 +220,7 @@ mod tests {
             .intern(&mut [pair("security.capability", b"\x01\0")])
             .unwrap();
         let rows: [(u32, XattrSet); 3] = [(0, one), (3, two), (9, one)];
-        encode(&rows, &sets, XattrTableHeader::hash(b"schema", b"tables"))
-            .unwrap()
-            .bytes
+        encode(&rows, &sets, XattrTableHeader::hash(b"schema", b"tables")).unwrap()
     }
 
     fn open(bytes: Vec<u8>) -> XattrState {

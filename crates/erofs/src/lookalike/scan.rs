@@ -1,9 +1,9 @@
 //! Lays out an image, directory by directory: inodes get their offsets, directories their content.
 //!
 //! In: the image. Out: the parts of a lookalike. **Invariant:** no recursion; the inodes of a
-//! directory are together, in the order in which `ls -R` and `find` visit them. An inode that cannot
-//! be read is zeros, which the kernel takes for damage: its name is listed, and using it is an
-//! error.
+//! directory are together, in the order in which `ls -R` and `find` visit them. An inode that
+//! cannot be read is zeros, which the kernel takes for damage: its name is listed, and using it is
+//! an error.
 
 #![expect(
     clippy::cast_possible_truncation,

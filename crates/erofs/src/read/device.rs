@@ -172,7 +172,7 @@ impl Devices {
                 let named = slot.shown();
                 let number = index + 1;
                 return Err(Error::corrupt(format!(
-                    "device {number}{named} is not the one of this image: it was written for another"
+                    "device {number}{named} is not of this image: it was written for another"
                 )));
             }
         }

@@ -140,8 +140,8 @@ impl ErofsWriter {
     }
 
     /// Ends the device for content, if there is one: its addresses follow those of the image, so
-    /// that both may also be one file. Its first block identifies it, and is written last, so that a
-    /// device that is written in place is no image's until it is complete.
+    /// that both may also be one file. Its first block identifies it, and is written last, so that
+    /// no image accepts a device that is written in place until it is complete.
     fn device(&mut self, first_block: u64) -> Result<Option<Device>> {
         let (Some(blob), Some(DeviceName(tag))) = (&mut self.blob, self.options.device) else {
             return Ok(None);

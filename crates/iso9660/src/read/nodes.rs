@@ -13,6 +13,28 @@ use sinterfs_model::{FileType, ListingErrors, Rdev};
 
 use super::rock_ridge::ContentEncoding;
 
+/// The names of directories for moved directories.
+const MOVED: [&[u8]; 2] = [b"rr_moved", b".rr_moved"];
+
+/// What the walk found besides the inodes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct WalkFacts {
+    /// Files that belong to other files, which are left out.
+    pub(super) associated: u64,
+    /// Inodes that are in no directory.
+    pub(super) hidden: u64,
+    /// Records with a time of creation.
+    pub(super) births: u64,
+    /// Records with times of backup, of expiration or of effect.
+    pub(super) more_times: u64,
+    /// Whether there are times with hundredths of seconds.
+    pub(super) long_times: bool,
+    /// Whether there are times of access or of inode change besides those of modification.
+    pub(super) other_times: bool,
+    /// Whether there are entries of zisofs.
+    pub(super) zisofs_entries: bool,
+}
+
 /// An inode.
 #[derive(Debug, Clone)]
 pub(crate) struct IsoNode {
@@ -151,5 +173,29 @@ impl IsoNodes {
                 }])
             }
         }
+    }
+
+    /// Takes the directory for moved ones out of the root, if nothing else is in it; returns
+    /// whether it did.
+    pub(super) fn hide_moved(&mut self) -> bool {
+        let Some(root) = self.all.first() else {
+            return false;
+        };
+        let found = self.entries(root).iter().position(|entry| {
+            let node = self.get(entry.node);
+            let is_empty = node.is_some_and(|node| {
+                node.kind == FileType::Directory && node.entries.is_empty() && node.size > 0
+            });
+            is_empty && MOVED.contains(&self.name(entry))
+        });
+        // the entries of the root are the first ones
+        let count = root.entries.end as usize;
+        let (Some(at), Some(root)) = (found, self.all.first_mut()) else {
+            return false;
+        };
+        root.entries.end -= 1;
+        let rest = self.entries.get_mut(at..count).unwrap_or_default();
+        rest.rotate_left(1);
+        true
     }
 }

@@ -13,13 +13,13 @@ use sinterfs_model::{Capability, Error, FileType, FsInfo, ImageInfo, Ino, Kind, 
 
 use super::boot::BootCatalog;
 use super::magic::MagicMemory;
-use super::nodes::{IsoNode, IsoNodes};
+use super::nodes::{IsoNode, IsoNodes, WalkFacts};
 use super::records;
 use super::remembered::{AllocatedBytes, BlockShapes};
 use super::rock_ridge::SystemUseReader;
 use super::sessions;
 use super::volumes::Volumes;
-use super::walk::{self, TreeKind, WalkFacts};
+use super::walk::{self, TreeKind};
 use crate::layout::{CharacterSet, SystemUseEntries, VolumeFields, signature};
 
 /// Options for opening an image.

@@ -3,8 +3,8 @@
 //! In: the volume descriptor of a tree. Out: `IsoNodes`.
 //!
 //! **Invariant:** what is wrong with a record or a directory leaves out only that, and is kept in
-//! `IsoNodes::left_out`; directories do not overlap, and continuation areas have no more bytes in total
-//! than the image, so that the walk ends after about twice as many bytes as the image has. A
+//! `IsoNodes::left_out`; directories do not overlap, and continuation areas have no more bytes in
+//! total than the image, so that the walk ends after about twice as many bytes as the image has. A
 //! directory that was moved is found by the record that points to it, once.
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,7 +13,7 @@ use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Error, FileType, Ino, Kind, Limits, Rdev, Result};
 
 use super::names;
-use super::nodes::{ExtraContent, IsoEntry, IsoNode, IsoNodes, Section};
+use super::nodes::{ExtraContent, IsoEntry, IsoNode, IsoNodes, Section, WalkFacts};
 use super::records;
 use super::rock_ridge::{ContentEncoding, RockRidge, SystemUseReader, device};
 use crate::layout::{CharacterSet, DirectoryRecord, RecordFlags, VolumeFields};
@@ -24,9 +24,6 @@ const NODE_LEN: u64 = (size_of::<IsoNode>() + size_of::<IsoEntry>()) as u64;
 /// The positions of names among the errors of a directory.
 const NAMES: u64 = 1 << 63;
 
-/// The names of directories for those that were moved.
-const MOVED: [&[u8]; 2] = [b"rr_moved", b".rr_moved"];
-
 /// How records of a tree are understood.
 #[derive(Debug, Clone)]
 pub(super) struct TreeKind {
@@ -34,25 +31,6 @@ pub(super) struct TreeKind {
     pub(super) is_enhanced: bool,
     /// Reads system use areas, if there are any.
     pub(super) system_use: Option<SystemUseReader>,
-}
-
-/// What the walk found besides the inodes.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct WalkFacts {
-    /// Files that belong to other files, which are left out.
-    pub(super) associated: u64,
-    /// Inodes that are in no directory.
-    pub(super) hidden: u64,
-    /// Records with a time of creation.
-    pub(super) births: u64,
-    /// Records with times of backup, of expiration or of effect.
-    pub(super) more_times: u64,
-    /// Whether there are times with hundredths of seconds.
-    pub(super) long_times: bool,
-    /// Whether there are times of access or of inode change besides those of modification.
-    pub(super) other_times: bool,
-    /// Whether there are entries of zisofs.
-    pub(super) zisofs_entries: bool,
 }
 
 /// Reads all directories. `Corrupt` if there is no root, `Limit` if they are too large.
@@ -84,7 +62,9 @@ pub(super) fn read(
         }
         index += 1;
     }
-    walk.hide_moved();
+    if walk.moved > 0 && walk.nodes.hide_moved() {
+        walk.facts.hidden += 1;
+    }
     Ok((walk.nodes, walk.facts))
 }
 
@@ -189,7 +169,8 @@ impl IsoWalk<'_> {
             .map_err(|error| error.at("directory", window.start() + start))
     }
 
-    /// Keeps the error of an entry of a directory, or of a part of it; returns one that ends the walk.
+    /// Keeps the error of an entry of a directory, or of a part of it; returns an error that ends
+    /// the walk.
     fn leave_out(&self, dir: u32, position: u64, error: Error) -> Result<()> {
         if error.kind() == Kind::Limit {
             return Err(error);
@@ -498,32 +479,6 @@ impl IsoWalk<'_> {
             node.entries = start..end;
         }
         Ok(())
-    }
-
-    /// Takes the directory for moved ones out of the root, if there is nothing else in it.
-    fn hide_moved(&mut self) {
-        let nodes = &mut self.nodes;
-        let Some(root) = nodes.all.first().filter(|_| self.moved > 0) else {
-            return;
-        };
-        let found = nodes.entries(root).iter().position(|entry| {
-            let node = nodes.get(entry.node);
-            let is_empty = node.is_some_and(|node| {
-                node.kind == FileType::Directory && node.entries.is_empty() && node.size > 0
-            });
-            is_empty && MOVED.contains(&nodes.name(entry))
-        });
-        // the entries of the root are the first ones
-        let count = root.entries.end as usize;
-        if let (Some(at), Some(root)) = (found, nodes.all.first_mut()) {
-            root.entries.end -= 1;
-            nodes
-                .entries
-                .get_mut(at..count)
-                .unwrap_or_default()
-                .rotate_left(1);
-            self.facts.hidden += 1;
-        }
     }
 }
 

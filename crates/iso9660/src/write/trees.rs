@@ -1,4 +1,4 @@
-//! A tree of directories, laid out: its path tables, its directories, then their continuation areas.
+//! A tree of directories, laid out: its path tables, directories, then continuation areas.
 //!
 //! In: what records are made of, and the first sector. Out: sectors.
 //!

@@ -38,8 +38,8 @@ const STEP: usize = 1 << 20;
 
 /// Writes an image.
 ///
-/// Memory: the encoded units of one file, at most 256 MiB; `begin` and `finish` take about 400 bytes per
-/// name.
+/// Memory: the encoded units of one file, at most 256 MiB; `begin` and `finish` take about 400
+/// bytes per name.
 pub struct IsoWriter {
     options: WriteOptions,
     contents: ContentWriter,

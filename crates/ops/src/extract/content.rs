@@ -1,8 +1,8 @@
 //! Writes the content of files, on all threads, in the order of the blocks it comes from.
 //!
 //! **Invariant:** a file is either whole, with its metadata, or not there, also if the process is
-//! killed or the system reports only when it is closed that something is not written; memory is 1 MiB a
-//! thread, or 4 MiB for extents as long as that, and at most one file a thread is open.
+//! killed or close(2) reports that something is not written; memory is 1 MiB a thread, or 4 MiB for
+//! extents as long as that, and at most one file a thread is open.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

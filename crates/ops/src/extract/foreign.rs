@@ -20,21 +20,13 @@ const TOLD: u64 = 10;
 /// them; the first of them is not among them.
 pub(crate) fn clashes(plan: &Plan) -> HashSet<usize> {
     let (mut seen, mut later) = (HashSet::new(), HashSet::new());
-    for spot in spots(plan) {
+    for spot in plan.spots() {
         let name = String::from_utf8_lossy(plan.name(spot)).to_lowercase();
         if !seen.insert((spot.dir, name)) {
             later.insert(spot.met());
         }
     }
     later
-}
-
-/// Returns all names of a plan, directories first.
-pub(super) fn spots(plan: &Plan) -> impl Iterator<Item = Spot> {
-    let dirs = plan.dirs.iter().skip(1).map(|dir| dir.spot);
-    let leaves = plan.leaves.iter().map(|leaf| leaf.spot);
-    dirs.chain(leaves)
-        .chain(plan.aliases.iter().map(|alias| alias.spot))
 }
 
 /// Returns whether the options ask for something of an inode that files here do not have.
@@ -55,7 +47,11 @@ impl Extraction<'_> {
     pub(crate) fn compare_with_system(&self) -> Result<()> {
         let differs = |spot: &Spot| !names::is_kept(self.plan.name(*spot));
         let mut count = 0_u64;
-        for spot in spots(self.plan).filter(|spot| NAMES_DIFFER && differs(spot)) {
+        for spot in self
+            .plan
+            .spots()
+            .filter(|spot| NAMES_DIFFER && differs(spot))
+        {
             count += 1;
             if count <= TOLD && !self.options.strict {
                 let what = "the system has no such name: some of its characters were replaced";

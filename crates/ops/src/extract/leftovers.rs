@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use sinterfs_model::FileType;
 use sinterfs_platform::{Directory, process};
 
-use super::foreign::spots;
 use crate::plan::Plan;
 
 const PREFIX: &[u8] = b".sinter-";
@@ -84,7 +83,9 @@ impl Leftovers {
 
     fn is_planned(&self, plan: &Plan, dir: u32, name: &[u8]) -> bool {
         let planned = self.planned.get_or_init(|| {
-            let like_hidden = spots(plan).filter(|spot| owner(plan.name(*spot)).is_some());
+            let like_hidden = plan
+                .spots()
+                .filter(|spot| owner(plan.name(*spot)).is_some());
             let key = |spot: crate::plan::Spot| (spot.dir, plan.name(spot).to_vec());
             like_hidden.map(key).collect()
         });

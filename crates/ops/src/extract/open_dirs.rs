@@ -32,7 +32,7 @@ impl OpenDirs {
     /// Keeps a directory open that has so many directories above it.
     pub(super) fn insert(&mut self, index: u32, depth: u32, fd: &Arc<Directory>) {
         let tiers = self.tiers.iter_mut().zip(TIERS);
-        let mut tiers = tiers.filter(|(_, (levels, _))| depth % levels == 0);
+        let mut tiers = tiers.filter(|(_, (levels, _))| depth.is_multiple_of(*levels));
         let Some((tier, (_, most))) = tiers.next() else {
             return;
         };

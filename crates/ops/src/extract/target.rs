@@ -381,10 +381,8 @@ impl Target {
 
     /// Makes a device, fifo or socket; `false` if an existing file is kept.
     pub(crate) fn make_special(&self, dir: &Directory, name: &[u8], inode: &Inode) -> Result<bool> {
-        let mode = match self.permissions {
-            true => 0o600,
-            false => u32::from(inode.meta.mode) & 0o777,
-        };
+        let final_mode = u32::from(inode.meta.mode) & 0o777;
+        let mode = if self.permissions { 0o600 } else { final_mode };
         self.make(dir, name, "can't make the special file", |name| {
             dir.make_special(name, inode.kind, mode, inode.rdev)
         })
@@ -448,10 +446,8 @@ fn make_root(path: &Path, permissions: bool) -> io::Result<()> {
     if !permissions {
         return std::fs::create_dir_all(path);
     }
-    let above = match above.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => above,
-    };
+    let is_here = above.as_os_str().is_empty();
+    let above = if is_here { Path::new(".") } else { above };
     std::fs::create_dir_all(above)?;
     let above = Directory::open(above, OpenFor::Walk)?;
     match above.make_dir(&names::bytes(name), UNFINISHED) {

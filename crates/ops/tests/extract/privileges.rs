@@ -116,7 +116,8 @@ fn without_permissions_nothing_is_more_open_than_the_image_says() {
         let capability = [1, 0, 0, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         b.xattr(file, b"security.capability", &capability);
         b.xattr(file, b"trusted.x", b"x");
-        let acl = b"\x02\0\0\0\x01\0\x07\0\xff\xff\xff\xff\x02\0\x07\0\x07\0\0\0\x04\0\x07\0\xff\xff\xff\xff\x10\0\x07\0\xff\xff\xff\xff\x20\0\x07\0\xff\xff\xff\xff";
+        let acl = b"\x02\0\0\0\x01\0\x07\0\xff\xff\xff\xff\x02\0\x07\0\x07\0\0\0\
+            \x04\0\x07\0\xff\xff\xff\xff\x10\0\x07\0\xff\xff\xff\xff\x20\0\x07\0\xff\xff\xff\xff";
         b.xattr(file, b"system.posix_acl_access", acl);
         b.dir(
             Builder::ROOT,

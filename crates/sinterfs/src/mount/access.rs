@@ -34,10 +34,13 @@ pub struct AccessReport {
     pub capacity: u64,
 }
 
+/// Takes lines of the list of files that are read.
+pub type OnLine = Box<dyn FnMut(&[u8]) + Send>;
+
 impl AccessRecorder {
     /// Watches an opened image. `on_read` gets a line before the first read of each file returns:
     /// its path as `sinter build --hot` reads it; and an empty one after each other call.
-    pub fn new(image: &Image, on_read: Option<Box<dyn FnMut(&[u8]) + Send>>) -> Self {
+    pub fn new(image: &Image, on_read: Option<OnLine>) -> Self {
         let on_read = on_read.map(|mut on_read| -> OnRead {
             Box::new(move |path| on_read(&path.map(line).unwrap_or_default()))
         });

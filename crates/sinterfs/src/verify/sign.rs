@@ -14,8 +14,8 @@ use super::signature::{Signable, read, signed_statement};
 /// and checksum.
 const SECRET_KEY: usize = 3 * 2 + 32 + 2 * 8 + 8 + 64 + 32;
 
-/// Signs a root digest, and what is before the image, with the secret key in a file. `comment` is signed, too, and shown to
-/// whoever verifies.
+/// Signs a root digest, and what is before the image, with the secret key in a file. `comment` is
+/// signed, too, and shown to whoever verifies.
 ///
 /// A key with a password needs that; if `password` is `None`, it is asked for on the terminal.
 pub fn sign(

@@ -13,7 +13,7 @@ use sinterfs_model::Result;
 use sinterfs_platform::files;
 
 use crate::write::hidden_file::parent;
-use crate::write::naming::{FORMER, Kept, former_name, is_replaceable};
+use crate::write::naming::{FORMER, FormerFile, former_name, is_replaceable};
 use crate::write::output::Output;
 use crate::write::pipeline_format::PipelineFormat;
 
@@ -63,7 +63,7 @@ pub(crate) fn commit(image: Output, device: Output, format: &dyn PipelineFormat)
 
 /// What is replaced, under hidden names.
 #[derive(Default)]
-struct Former(Vec<Kept>);
+struct Former(Vec<FormerFile>);
 
 impl Former {
     /// Keeps a device that is going to be replaced; and the image, if its readers do not look for
@@ -76,9 +76,9 @@ impl Former {
         let found = format.kept_device(device)?;
         let is_found = found.is_some();
         let hidden = found.unwrap_or_else(|| former_name(device));
-        former.0.push(Kept::besides(device, hidden)?);
+        former.0.push(FormerFile::besides(device, hidden)?);
         let image = image.filter(|image| !is_found && is_replaceable(image));
-        match image.map(Kept::aside).transpose() {
+        match image.map(FormerFile::aside).transpose() {
             Ok(kept) => former.0.extend(kept),
             Err(error) => {
                 former.restore(Some(device));
@@ -89,16 +89,16 @@ impl Former {
     }
 
     fn remove(self) {
-        self.0.into_iter().for_each(Kept::remove);
+        self.0.into_iter().for_each(FormerFile::remove);
     }
 
-    /// Gives everything its name back; a device that replaced none loses its name. What fails
+    /// Restores every name; a device that replaced none loses its name. What fails
     /// leaves hidden names, under which readers look.
     fn restore(self, device: Option<&Path>) {
         if let (Some(device), true) = (device, self.0.is_empty()) {
             let _ = std::fs::remove_file(device);
         }
-        self.0.into_iter().for_each(Kept::restore);
+        self.0.into_iter().for_each(FormerFile::restore);
     }
 }
 

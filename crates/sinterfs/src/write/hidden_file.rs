@@ -28,7 +28,8 @@ pub(super) fn name(path: &Path) -> Result<PathBuf> {
     Ok(parent(path).join(hidden))
 }
 
-/// Creates and locks the hidden file of an output, with permissions less the umask; removes what killed processes left of it.
+/// Creates and locks the hidden file of an output, with permissions less the umask; removes what
+/// killed processes left of it.
 pub(super) fn create(path: &Path, mode: u32) -> Result<(PathBuf, File)> {
     remove_leftovers(path);
     let temporary = name(path)?;

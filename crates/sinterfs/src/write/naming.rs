@@ -97,19 +97,19 @@ pub(super) fn former_name(path: &Path) -> PathBuf {
 }
 
 /// A file that is replaced, under a hidden name.
-pub(super) struct Kept {
+pub(super) struct FormerFile {
     hidden: PathBuf,
     path: PathBuf,
 }
 
-impl Kept {
-    /// Gives a file a hidden name in place of its own.
+impl FormerFile {
+    /// Renames a file to a hidden name.
     pub(super) fn aside(path: &Path) -> Result<Self> {
         let name = |from: &Path, to: &Path| std::fs::rename(from, to);
         Self::under(path, former_name(path), name)
     }
 
-    /// Gives a file a hidden name besides its own, or in its place where there are no links.
+    /// Adds a hidden name to a file, or in its place where there are no links.
     pub(super) fn besides(path: &Path, hidden: PathBuf) -> Result<Self> {
         Self::under(path, hidden, |from, to| {
             std::fs::hard_link(from, to).or_else(|_| std::fs::rename(from, to))
@@ -141,7 +141,7 @@ impl Kept {
         let _ = std::fs::remove_file(self.hidden);
     }
 
-    /// Gives the file its name back. What fails leaves the hidden name.
+    /// Restores the name of the file. What fails leaves the hidden name.
     pub(super) fn restore(self) {
         // nothing happens if both are names of one file
         if std::fs::rename(&self.hidden, &self.path).is_ok() {

@@ -20,7 +20,7 @@ use sinterfs_platform::{FileAt, files};
 
 use crate::write::hidden_file::{self, parent};
 use crate::write::naming::{
-    Kept, exists, former_name, name_file, open_directory, rename, sync_directory,
+    FormerFile, exists, former_name, name_file, open_directory, rename, sync_directory,
 };
 use crate::write::replaced::{copy_attributes, take_access};
 use crate::write::request::Destination;
@@ -285,7 +285,7 @@ impl Output {
         let Some(former) = self.former.take() else {
             return self.give_name();
         };
-        let kept = Kept::aside(&former).ok();
+        let kept = FormerFile::aside(&former).ok();
         let named = self.give_name();
         match kept {
             Some(kept) if named.is_err() => kept.restore(),

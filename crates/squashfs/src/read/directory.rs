@@ -4,8 +4,9 @@
 //!
 //! A cursor consists of the offset of the entry's header in the listing (high bits) and the number
 //! of the entry behind it (low 9 bits), so that reading resumes without the entries before.
-//! **Invariant:** names that are shown are 1 to 255 bytes without `/` and NUL, never `.` or `..`, and
-//! ascending; others are left out and kept with their location in `Squashfs::left_out`. A listing has exactly its stored length.
+//! **Invariant:** names that are shown are 1 to 255 bytes without `/` and NUL, never `.` or `..`,
+//! and ascending; others are left out and kept with their location in `Squashfs::left_out`. A
+//! listing has exactly its stored length.
 //! Format: `docs/formats/squashfs.md`, "Directories".
 
 use std::cmp::Ordering;

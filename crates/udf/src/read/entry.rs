@@ -1,6 +1,6 @@
 //! File entries and extended file entries.
 //!
-//! In: a partition and a block. Out: `Entry`.
+//! In: a partition and a block. Out: `FileEntry`.
 //!
 //! **Invariant:** what an entry refers to within its block is in it. ECMA-167, 4/14.6, 4/14.9 and
 //! 4/14.17; strategies 4 and 4096 (UDF, 2.3.5.1).
@@ -30,7 +30,7 @@ pub(crate) mod flags {
 
 /// A file entry.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct FileEntry {
     /// The block, and where it is.
     pub(crate) bytes: Bytes,
     /// The position of the block in the window in bytes.
@@ -55,7 +55,7 @@ pub(crate) struct Entry {
     pub(crate) descriptors: Range<usize>,
 }
 
-impl Entry {
+impl FileEntry {
     /// Returns the permission bits of Unix.
     pub(crate) fn mode(&self) -> u16 {
         let bits = |shift: u32| u16::try_from((self.permissions >> shift) & 7).unwrap_or(0);
@@ -101,7 +101,7 @@ impl<'a> EntryReader<'a> {
     }
 
     /// Reads the entry of a file: the last one, where several follow each other.
-    pub(crate) fn entry(&self, icb: PartitionExtent, budget: &mut u64) -> Result<Entry> {
+    pub(crate) fn entry(&self, icb: PartitionExtent, budget: &mut u64) -> Result<FileEntry> {
         let (mut found, mut next) = (None, icb);
         for _ in 0..ENTRIES_MAX {
             *budget = budget.checked_sub(ENTRY_MEMORY).ok_or_else(|| {
@@ -156,7 +156,7 @@ impl<'a> EntryReader<'a> {
         Ok((self.window.read(at, self.block).map_err(located)?, at))
     }
 
-    fn direct(&self, icb: PartitionExtent) -> Result<Entry> {
+    fn direct(&self, icb: PartitionExtent) -> Result<FileEntry> {
         if icb.len == 0 || icb.kind > 1 {
             return Err(Error::corrupt("no entry of a file"));
         }
@@ -207,7 +207,7 @@ const EXTENDED: Offsets = Offsets {
     end: 216,
 };
 
-fn decode(bytes: Bytes, at: u64, map: u16, id: u16) -> Result<Entry> {
+fn decode(bytes: Bytes, at: u64, map: u16, id: u16) -> Result<FileEntry> {
     let offsets = if id == tag::FILE_ENTRY {
         PLAIN
     } else {
@@ -227,7 +227,7 @@ fn decode(bytes: Bytes, at: u64, map: u16, id: u16) -> Result<Entry> {
     };
     let [modified, accessed, changed] = offsets.times.map(|at| time(&bytes, at));
     let modified = modified.unwrap_or_default();
-    Ok(Entry {
+    Ok(FileEntry {
         at,
         map,
         file_type: byte(&bytes, 27),

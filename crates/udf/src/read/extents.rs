@@ -8,7 +8,7 @@
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Result};
 
-use super::entry::{Entry, EntryReader};
+use super::entry::{EntryReader, FileEntry};
 use super::partitions::BlockRun;
 use crate::layout::{PartitionExtent, has_right_crc, le16, le32, range, tag, tag_of};
 
@@ -33,7 +33,7 @@ pub(crate) struct ByteRun {
 
 /// The content of a file.
 #[derive(Debug, Clone)]
-pub(crate) enum Content {
+pub(crate) enum FileData {
     /// In the block of the entry: the position in the window.
     Inline(u64),
     /// In runs.
@@ -118,7 +118,7 @@ fn too_many() -> Error {
 }
 
 impl EntryReader<'_> {
-    fn descriptors(&self, entry: &Entry) -> Descriptors<'_> {
+    fn descriptors(&self, entry: &FileEntry) -> Descriptors<'_> {
         Descriptors {
             reader: self,
             kind: entry.descriptor_kind(),
@@ -133,7 +133,7 @@ impl EntryReader<'_> {
     }
 
     /// Returns the blocks of a file that is a partition.
-    pub(crate) fn block_runs(&self, entry: &Entry, budget: &mut u64) -> Result<Vec<BlockRun>> {
+    pub(crate) fn block_runs(&self, entry: &FileEntry, budget: &mut u64) -> Result<Vec<BlockRun>> {
         if entry.descriptor_kind() > 2 {
             return Err(Error::corrupt("a file without blocks"));
         }
@@ -153,9 +153,9 @@ impl EntryReader<'_> {
     }
 
     /// Finds the content of a file. `Corrupt` if its extents do not cover it.
-    pub(crate) fn content_of(&self, entry: &Entry, budget: &mut u64) -> Result<Content> {
+    pub(crate) fn content_of(&self, entry: &FileEntry, budget: &mut u64) -> Result<FileData> {
         match entry.descriptor_kind() {
-            0..=2 => self.runs(entry, budget).map(Content::Runs),
+            0..=2 => self.runs(entry, budget).map(FileData::Runs),
             3 => {
                 if entry.size > entry.descriptors.len() as u64 {
                     let (size, len) = (entry.size, entry.descriptors.len());
@@ -163,13 +163,13 @@ impl EntryReader<'_> {
                     return Err(Error::corrupt(what));
                 }
                 let at = entry.at.saturating_add(entry.descriptors.start as u64);
-                Ok(Content::Inline(at))
+                Ok(FileData::Inline(at))
             }
             kind => Err(Error::corrupt(format!("descriptors of kind {kind}"))),
         }
     }
 
-    fn runs(&self, entry: &Entry, budget: &mut u64) -> Result<Vec<ByteRun>> {
+    fn runs(&self, entry: &FileEntry, budget: &mut u64) -> Result<Vec<ByteRun>> {
         let mut found: Vec<ByteRun> = Vec::new();
         let mut descriptors = self.descriptors(entry);
         let mut start = 0_u64;
@@ -203,15 +203,15 @@ impl EntryReader<'_> {
     }
 
     /// Reads the whole content of a file.
-    pub(crate) fn content(&self, entry: &Entry, budget: &mut u64) -> Result<Vec<u8>> {
+    pub(crate) fn content(&self, entry: &FileEntry, budget: &mut u64) -> Result<Vec<u8>> {
         let len = usize::try_from(entry.size).map_err(|_| too_many())?;
         *budget = budget.checked_sub(entry.size).ok_or_else(too_many)?;
         let runs = match self.content_of(entry, budget)? {
-            Content::Inline(_) => {
+            FileData::Inline(_) => {
                 let all = entry.bytes.get(entry.descriptors.clone());
                 return Ok(range(all.unwrap_or_default(), 0, len).to_vec());
             }
-            Content::Runs(runs) => runs,
+            FileData::Runs(runs) => runs,
         };
         let mut content = Vec::new();
         for run in runs {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Error, Limits, Result};
 
-use super::entry::{Entry, EntryReader};
+use super::entry::{EntryReader, FileEntry};
 use super::partitions::{BlockRun, PartitionMap, Partitions};
 use super::volume::{PartitionFields, UdfVolume, maps};
 use crate::layout::{
@@ -239,7 +239,7 @@ fn spared(table: &[u8]) -> BTreeMap<u32, u32> {
 }
 
 /// Reads a table of a virtual partition; `None` if the file is none.
-fn table(reader: &EntryReader<'_>, entry: &Entry, limits: &Limits) -> Result<Option<Vec<u32>>> {
+fn table(reader: &EntryReader<'_>, entry: &FileEntry, limits: &Limits) -> Result<Option<Vec<u32>>> {
     const TRAILER: usize = 36;
     let len = entry.size;
     if len > limits.metadata.min(reader.window_len()) {

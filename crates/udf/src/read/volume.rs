@@ -122,7 +122,7 @@ impl UdfVolume {
     /// Reads a sequence of descriptors; of several of one kind, the one with the highest number
     /// counts.
     fn of_sequence(window: &Window, block: u64, extent: VolumeExtent) -> Result<Self> {
-        let mut found = Sequence::default();
+        let mut found = DescriptorSequence::default();
         let (mut next, mut left) = (Some(extent), DESCRIPTORS);
         while let Some(extent) = next.take() {
             let count = u64::from(extent.len).div_ceil(block);
@@ -183,13 +183,13 @@ fn anchor_at(window: &Window, block: u64, number: u64) -> Result<Option<[VolumeE
 
 /// What a sequence has so far, with the numbers of the descriptors.
 #[derive(Debug, Default)]
-struct Sequence {
+struct DescriptorSequence {
     primary: Option<(u32, Vec<u8>)>,
     logical: Option<(u32, Vec<u8>)>,
     partitions: BTreeMap<u16, (u32, PartitionFields)>,
 }
 
-impl Sequence {
+impl DescriptorSequence {
     fn add(&mut self, id: u16, bytes: &[u8]) {
         let number = le32(bytes, 16);
         let is_newer = |known: Option<u32>| known.is_none_or(|known| known <= number);

@@ -15,8 +15,8 @@ use sinterfs_model::{Error, FileType, Limits, Meta, Rdev, Result};
 use super::attributes::attributes;
 use super::damage::UdfDamage;
 use super::directory::{Identifier, listing};
-use super::entry::{Entry, EntryReader, flags};
-use super::extents::{ByteRun, Content};
+use super::entry::{EntryReader, FileEntry, flags};
+use super::extents::{ByteRun, FileData};
 use super::nodes::{UdfContent, UdfName, UdfNode, UdfNodes};
 use super::partitions::Partitions;
 use super::volume::UdfVolume;
@@ -61,7 +61,7 @@ pub(super) struct UdfWalk<'a> {
     /// The index of each entry.
     seen: HashMap<(u16, u32), u32>,
     /// The entries of directories that are still to be read.
-    waiting: Vec<(u32, Entry)>,
+    waiting: Vec<(u32, FileEntry)>,
     pub(super) found: UdfNodes,
 }
 
@@ -144,7 +144,7 @@ impl<'a> UdfWalk<'a> {
     }
 
     /// Reads the names of a directory.
-    fn directory(&mut self, dir: u32, entry: &Entry) -> Result<()> {
+    fn directory(&mut self, dir: u32, entry: &FileEntry) -> Result<()> {
         let bytes = match self.content(entry) {
             Ok(bytes) => bytes,
             Err(error) if dir == 0 => return Err(error),
@@ -174,7 +174,7 @@ impl<'a> UdfWalk<'a> {
     }
 
     /// Reads the content of a directory.
-    fn content(&mut self, entry: &Entry) -> Result<Vec<u8>> {
+    fn content(&mut self, entry: &FileEntry) -> Result<Vec<u8>> {
         let left = self.directory_bytes.checked_sub(entry.size);
         self.directory_bytes = left.ok_or_else(|| {
             let what = format!("a directory of {} bytes", entry.size);
@@ -236,7 +236,7 @@ impl<'a> UdfWalk<'a> {
     }
 
     /// Adds a file or directory.
-    fn node(&mut self, entry: Entry, parent: u32) -> Result<()> {
+    fn node(&mut self, entry: FileEntry, parent: u32) -> Result<()> {
         self.spend(NODE_MEMORY)?;
         let index = number(self.found.nodes.len());
         let kind = kind(entry.file_type);
@@ -271,7 +271,7 @@ impl<'a> UdfWalk<'a> {
     }
 
     /// Adds what a file of a type has.
-    fn fill(&mut self, index: u32, kind: FileType, entry: &Entry) -> Result<()> {
+    fn fill(&mut self, index: u32, kind: FileType, entry: &FileEntry) -> Result<()> {
         match kind {
             FileType::File => {
                 let content = self.stored(entry)?;
@@ -297,10 +297,10 @@ impl<'a> UdfWalk<'a> {
     }
 
     /// Finds the content of a file or stream, and keeps its runs.
-    pub(super) fn stored(&mut self, entry: &Entry) -> Result<UdfContent> {
+    pub(super) fn stored(&mut self, entry: &FileEntry) -> Result<UdfContent> {
         match self.reader.content_of(entry, &mut self.budget)? {
-            Content::Inline(at) => Ok(UdfContent::Inline(at)),
-            Content::Runs(runs) => Ok(UdfContent::Runs(self.keep(runs))),
+            FileData::Inline(at) => Ok(UdfContent::Inline(at)),
+            FileData::Runs(runs) => Ok(UdfContent::Runs(self.keep(runs))),
         }
     }
 
@@ -311,7 +311,7 @@ impl<'a> UdfWalk<'a> {
     }
 
     /// Reads the extended attributes of UDF of a file: those in its entry, and in a file.
-    fn own_attributes(&mut self, index: u32, entry: &Entry) -> Result<()> {
+    fn own_attributes(&mut self, index: u32, entry: &FileEntry) -> Result<()> {
         let bytes = entry.bytes.get(entry.attributes.clone());
         let mut known = attributes(bytes.unwrap_or_default())?;
         if entry.attribute_file.len > 0 {

@@ -9,7 +9,7 @@
 //!
 //! Memory: some 130 bytes per inode, 16 per name, and the bytes of names and attributes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use sinterfs_block::checksum::Sha1Digest;
@@ -26,7 +26,7 @@ use crate::layout::{attributes, reparse};
 pub(crate) const NO_BLOB: u32 = u32::MAX;
 
 /// The most entries that are reported of those that are left out.
-const MAX_REPORTED: usize = 100;
+pub(super) const MAX_REPORTED: usize = 100;
 
 /// The longest name of a stream in bytes: it follows `user.` in the name of an attribute.
 const STREAM_NAME_MAX: usize = 250;
@@ -78,7 +78,7 @@ pub(crate) struct NamedStream {
 #[derive(Debug, Default)]
 pub(crate) struct Nodes {
     pub(crate) all: Vec<WimNode>,
-    names: Vec<NameEntry>,
+    pub(super) names: Vec<NameEntry>,
     text: Vec<u8>,
     pub(crate) streams: Vec<NamedStream>,
     pub(crate) items: Vec<u8>,
@@ -112,25 +112,11 @@ impl Nodes {
         self.streams.get(range).unwrap_or_default()
     }
 
-    /// Returns a name by its number.
-    pub(crate) fn name(&self, number: u32) -> Option<(&[u8], u32)> {
-        let entry = self.names.get(number as usize)?;
-        Some((self.text_of(entry), entry.node))
-    }
-
-    fn text_of(&self, entry: &NameEntry) -> &[u8] {
+    pub(super) fn text_of(&self, entry: &NameEntry) -> &[u8] {
         let start = entry.start as usize;
         self.text
             .get(start..start + entry.len as usize)
             .unwrap_or_default()
-    }
-
-    /// Finds the index of the inode of a name in a directory.
-    pub(crate) fn find(&self, dir: &WimNode, name: &[u8]) -> Option<u32> {
-        let range = dir.names.start as usize..dir.names.end as usize;
-        let names = self.names.get(range)?;
-        let found = names.binary_search_by(|entry| self.text_of(entry).cmp(name));
-        names.get(found.ok()?).map(|entry| entry.node)
     }
 
     fn charge(&mut self, bytes: usize) -> Result<()> {
@@ -163,36 +149,6 @@ impl Nodes {
             dir.names = range;
         }
         Ok(())
-    }
-
-    /// Returns the first path of each of these inodes, sorted.
-    pub(crate) fn paths(&self, wanted: &BTreeSet<u32>) -> Vec<Vec<u8>> {
-        let mut found: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
-        // names of all inodes, and the directories that they are in
-        let mut above: Vec<Option<(u32, u32)>> = vec![None; self.all.len()];
-        for (dir, node) in (0..).zip(&self.all) {
-            for number in node.names.clone() {
-                let of = self.name(number).map(|(_, of)| of as usize);
-                if let Some(place) = of.and_then(|of| above.get_mut(of))
-                    && place.is_none()
-                {
-                    *place = Some((dir, number));
-                }
-            }
-        }
-        for &index in wanted.iter().take(MAX_REPORTED) {
-            let (mut parts, mut at) = (Vec::new(), index);
-            while let Some((dir, number)) = above.get(at as usize).copied().flatten() {
-                parts.push(self.name(number).map_or(&[][..], |(name, _)| name));
-                at = dir;
-            }
-            parts.reverse();
-            let path = parts.join(&b'/');
-            found.insert(index, if path.is_empty() { b".".to_vec() } else { path });
-        }
-        let mut paths: Vec<_> = found.into_values().collect();
-        paths.sort_unstable();
-        paths
     }
 
     fn leave_out(&mut self, name: &[u8], why: &str) {

@@ -12,8 +12,8 @@ use sinterfs_platform::names;
 
 use crate::mount::kernel_backing::KernelBacking;
 
-/// Computes the metadata of an image, with the owners and permissions that the options name. Warns of
-/// what cannot be read.
+/// Computes the metadata of an image, with the owners and permissions that the options name. Warns
+/// of what cannot be read.
 pub(super) fn kernel_backing(
     image: Arc<dyn Image>,
     options: &MountOptions,
