@@ -169,7 +169,7 @@ fn parity_of_another_image_replaces_nothing_damaged() {
             let restored = build(format, theirs, &dir.join("theirs"), flags);
             run(["parity", "-q", "--percent", "100", "-o"]
                 .iter()
-                .map(|word| word.as_ref())
+                .map(AsRef::as_ref)
                 .chain([parity.as_os_str(), dir.join("theirs").as_os_str()]));
             build(format, &mine, &image, flags);
             flip(&image, 30_000);
