@@ -94,7 +94,7 @@ fn what_is_behind_the_trailer_is_read_or_told() {
             members += 1;
         }
         assert_eq!(members, len * archives);
-        assert_eq!(reader.notes().get(MORE).copied().unwrap_or(0), count);
+        assert_eq!(reader.warnings().get(MORE).copied().unwrap_or(0), count);
         assert_eq!(reader.behind(), at.map(|at| at as u64));
     }
 }
@@ -133,7 +133,7 @@ fn members_and_links() {
 #[test]
 fn an_end_before_the_trailer_is_an_error() {
     let bytes = sample();
-    for len in [0, 5, 100, 112, bytes.len() - 20] {
+    for len in [0, 5, 100, 117, bytes.len() - 20] {
         assert!(read(&bytes[..len]).is_err(), "{len}");
     }
 }
