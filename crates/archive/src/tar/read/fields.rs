@@ -89,7 +89,8 @@ impl Maker<'_> {
             _ => "file",
         };
         let flag = char::from(flag);
-        (!is_known).then(|| format!("the type {flag:?} is not known, taken for a {taken_for}").into())
+        (!is_known)
+            .then(|| format!("the type {flag:?} is not known, taken for a {taken_for}").into())
     }
 
     fn target(&mut self) -> Vec<u8> {
