@@ -4,6 +4,7 @@
 //! here. **Invariant:** the runs of a file are in order, do not overlap, end within it, and are as
 //! long together as what the archive stores of it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use sinterfs_model::{Meta, Rdev, Xattrs};
@@ -19,7 +20,8 @@ pub struct Member {
     pub kind: Kind,
     /// Extended attributes, sorted by name.
     pub xattrs: Xattrs,
-    /// The length of the content, holes included. A hard link may come with a copy of the content.
+    /// The length of the content, holes included. A hard link may come with a copy of the content;
+    /// what is behind the header of a directory, a device or the like is passed over.
     pub size: u64,
     /// Where there is data, if there are holes; stored one run after the other.
     pub map: Option<Vec<DataRun>>,
@@ -27,6 +29,8 @@ pub struct Member {
     pub content: u64,
     /// Where the header is in the stream, for messages.
     pub at: u64,
+    /// What a user has to know about how the member was read.
+    pub remark: Option<Cow<'static, str>>,
 }
 
 /// What a member is.

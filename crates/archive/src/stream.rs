@@ -11,8 +11,11 @@ use sinterfs_model::{Error, Result};
 /// more.
 pub(crate) const BEHIND: usize = 1 << 20;
 
-/// Notes with the number of times that each occurred.
-pub(crate) const MORE: &str = "archives with more behind their end, which is not read";
+/// The warning about bytes that follow an archive.
+pub(crate) const MORE: &str = "the archive has more behind its end, which is not read";
+
+/// The warning about an archive without what ends it.
+pub(crate) const NO_END: &str = "the archive has no end and may be cut off";
 
 /// Bytes from front to back, of which some are skipped.
 pub trait Stream: Read {

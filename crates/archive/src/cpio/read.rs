@@ -4,16 +4,16 @@
 //! Format" and "Portable ASCII Format"; initramfs: Linux'
 //! Documentation/driver-api/early-userspace/buffer-format.rst. **Invariant:** further names of an
 //! inode come as hard links to the first, whichever of them has the content. Sums of content, where
-//! an archive has them, are compared. An archive ends at its trailer; an end before it is an error.
-//! Zeros and another archive may follow, as in an initramfs, whose inodes are others; anything else
-//! behind it is counted.
+//! an archive has them, are compared. An archive ends at its trailer; an end before it is an error,
+//! and a warning between two members. Zeros and another archive may follow, as in an initramfs,
+//! whose inodes are others; anything else behind it is a warning.
 
 use std::collections::HashMap;
 
 use sinterfs_model::{Error, FileType, Meta, Rdev, Result, Time, Times, Xattrs};
 
 use crate::member::{Kind, Member, Notes};
-use crate::stream::{BEHIND, CountedStream, MORE, Stream, cut};
+use crate::stream::{BEHIND, CountedStream, MORE, NO_END, Stream, cut};
 
 /// What the first bytes are.
 const NEWC: &[u8; 6] = b"070701";
@@ -39,14 +39,16 @@ pub struct Reader<S> {
     input: CountedStream<S>,
     /// The unread bytes of the last member, with its padding.
     rest: u64,
+    /// How many of these are padding.
+    padding: u64,
     /// The sum of its bytes, if the archive has it.
     sum: Option<Sum>,
     /// The first name of each inode that has several.
     linked: HashMap<Inode, Vec<u8>>,
     /// The inode of such a name: a later member may reuse the name.
     named: HashMap<Vec<u8>, Inode>,
-    notes: Notes,
-    /// The magic of a further archive, which was read already.
+    warnings: Notes,
+    /// The magic of the next header, which was read already.
     magic: Option<[u8; 6]>,
     /// Where the archive begins, which names and content are aligned from.
     start: u64,
@@ -94,10 +96,11 @@ impl<S: Stream> Reader<S> {
         Self {
             input: CountedStream::new(stream),
             rest: 0,
+            padding: 0,
             sum: None,
             linked: HashMap::new(),
             named: HashMap::new(),
-            notes: Notes::new(),
+            warnings: Notes::new(),
             magic: None,
             start: 0,
             behind: None,
@@ -105,9 +108,9 @@ impl<S: Stream> Reader<S> {
         }
     }
 
-    /// Returns what was passed over so far, and how often.
-    pub fn notes(&self) -> &Notes {
-        &self.notes
+    /// Returns what was passed over or may be missing, and how often, so far.
+    pub fn warnings(&self) -> &Notes {
+        &self.warnings
     }
 
     /// Returns where something begins behind the archive that is none, once the end was reached.
@@ -125,11 +128,17 @@ impl<S: Stream> Reader<S> {
             self.compare(sum)?;
             rest = rest.saturating_sub(sum.size);
         }
-        self.input.skip(rest, "content of a member")?;
+        let padding = self.padding.min(rest);
+        self.input
+            .skip_padded(rest, padding, "content of a member")?;
         loop {
             let read = self.magic.map_or(0, |magic| magic.len() as u64);
             let at = self.input.position().saturating_sub(read);
-            let header = self.header(at)?;
+            let Some(header) = self.header(at)? else {
+                *self.warnings.entry(NO_END).or_default() += 1;
+                self.at_end = true;
+                return Ok(None);
+            };
             let mut path = self.text(header.name, at)?;
             self.fill_up(header.unit)?;
             if path.pop() != Some(0) {
@@ -166,7 +175,7 @@ impl<S: Stream> Reader<S> {
                 return Ok(true);
             }
             self.behind = Some(at);
-            *self.notes.entry(MORE).or_default() += 1;
+            *self.warnings.entry(MORE).or_default() += 1;
             return Ok(false);
         }
         Ok(false)
@@ -195,12 +204,12 @@ impl<S: Stream> Reader<S> {
 
     /// Skips to a multiple of a unit.
     fn fill_up(&mut self, unit: u64) -> Result<()> {
-        let padding = self.padding(self.input.position(), unit);
+        let padding = self.padding_at(self.input.position(), unit);
         self.input.skip(padding, "padding of a member")
     }
 
     /// Returns what is left from a position to a multiple of a unit.
-    fn padding(&self, position: u64, unit: u64) -> u64 {
+    fn padding_at(&self, position: u64, unit: u64) -> u64 {
         position.wrapping_sub(self.start).wrapping_neg() % unit
     }
 
@@ -214,9 +223,9 @@ impl<S: Stream> Reader<S> {
     }
 
     fn member(&mut self, header: &NewcHeader, path: Vec<u8>, at: u64) -> Result<Member> {
-        let kind = FileType::from_mode(header.mode).ok_or_else(|| bad(at, "no known type"))?;
+        let file_type = FileType::from_mode(header.mode).ok_or_else(|| bad(at, "no known type"))?;
         let mut size = header.size;
-        let mut kind = match kind {
+        let mut kind = match file_type {
             FileType::Directory => Kind::Directory,
             FileType::File => Kind::File,
             FileType::Symlink => {
@@ -245,9 +254,19 @@ impl<S: Stream> Reader<S> {
             }
         }
         let content = self.input.position();
+        let is_file = file_type == FileType::File && size > 0;
+        let mut remark = None;
+        let mut taken = 0;
+        if !is_file && size > 0 {
+            taken = self.content_ahead()?;
+            if taken == 0 {
+                remark = Some(format!("a size of {size} bytes, without content").into());
+                size = 0;
+            }
+        }
         let end = content.saturating_add(size);
-        self.rest = size.saturating_add(self.padding(end, header.unit));
-        let is_file = matches!(kind, Kind::File | Kind::HardLink(_)) && size > 0;
+        self.padding = self.padding_at(end, header.unit);
+        self.rest = size.saturating_add(self.padding).saturating_sub(taken);
         self.sum = header
             .sum
             .filter(|_| is_file)
@@ -270,16 +289,34 @@ impl<S: Stream> Reader<S> {
             map: None,
             content,
             at,
+            remark,
         })
     }
 
-    fn header(&mut self, at: u64) -> Result<NewcHeader> {
+    /// Looks for content behind a header of a type that has none, and returns the bytes that were
+    /// taken of it: 0 if a header is there.
+    fn content_ahead(&mut self) -> Result<u64> {
+        let mut magic = [0; 6];
+        let len = self.input.fill(&mut magic)?;
+        if is_cpio(&magic) {
+            self.magic = Some(magic);
+            return Ok(0);
+        }
+        Ok(len as u64)
+    }
+
+    /// Reads a header; `None` if the archive ends behind a member.
+    fn header(&mut self, at: u64) -> Result<Option<NewcHeader>> {
         let mut magic = self.magic.take().unwrap_or_default();
-        if magic == [0; 6] && self.input.fill(&mut magic)? < magic.len() {
-            return Err(cut("trailer of the archive", at));
+        if magic == [0; 6] {
+            match self.input.fill(&mut magic)? {
+                0 if at > 0 => return Ok(None),
+                len if len < magic.len() => return Err(cut("trailer of the archive", at)),
+                _ => {}
+            }
         }
         if magic == *ODC {
-            return self.octal(at);
+            return self.octal(at).map(Some);
         }
         if magic != *NEWC && magic != *NEWC_WITH_SUMS {
             return Err(bad(at, "a magic that is none"));
@@ -303,7 +340,7 @@ impl<S: Stream> Reader<S> {
         };
         let name = fields.next(8)?.into();
         let sum = fields.next(8)?;
-        Ok(NewcHeader {
+        Ok(Some(NewcHeader {
             device,
             inode,
             mode,
@@ -316,7 +353,7 @@ impl<S: Stream> Reader<S> {
             name,
             sum: (magic == *NEWC_WITH_SUMS).then_some(sum),
             unit: 4,
-        })
+        }))
     }
 
     /// Reads the older header, whose numbers are octal.

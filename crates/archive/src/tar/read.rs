@@ -5,7 +5,8 @@
 //! Internals". **Invariant:** a number that cannot be read, a checksum that is wrong, a map of
 //! holes that contradicts itself and an end within a member are errors with the place; nothing is
 //! guessed over them. Where the two blocks of zeros are missing, the end of the stream is the end,
-//! as GNU tar has it; that is counted, and so is anything behind them.
+//! as GNU tar has it; that is a warning, and so is anything behind them. A size does not say that
+//! content follows where the type has none: what comes next is looked at.
 
 mod acl;
 mod fields;
@@ -17,8 +18,8 @@ use sinterfs_model::{Error, Result};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::layout::{self, BLOCK, UstarHeader, number, typeflag};
-use crate::member::{Member, Notes};
-use crate::stream::{CountedStream, MORE, Stream, cut};
+use crate::member::{Kind, Member, Notes};
+use crate::stream::{CountedStream, MORE, NO_END, Stream, cut};
 use pax::Records;
 
 /// The most bytes of a name or of a target that GNU's long ones may have.
@@ -47,6 +48,7 @@ pub struct Reader<S> {
     /// Records for all members from here on.
     globals: Records,
     notes: Notes,
+    warnings: Notes,
     at_end: bool,
 }
 
@@ -74,13 +76,19 @@ impl<S: Stream> Reader<S> {
             ahead: None,
             globals: Records::default(),
             notes: Notes::new(),
+            warnings: Notes::new(),
             at_end: false,
         }
     }
 
-    /// Returns what was passed over so far, and how often.
+    /// Returns what members have that is not in them, and how often, so far.
     pub fn notes(&self) -> &Notes {
         &self.notes
+    }
+
+    /// Returns what was passed over or may be missing, and how often, so far.
+    pub fn warnings(&self) -> &Notes {
+        &self.warnings
     }
 
     /// Reads the next member; `None` at the end. Its content is skipped with the next call.
@@ -119,11 +127,14 @@ impl<S: Stream> Reader<S> {
                 typeflag::GNU_LONG_NAME => before.name = Some(self.name(&header, at)?),
                 typeflag::GNU_LONG_LINK => before.target = Some(self.name(&header, at)?),
                 typeflag::GNU_VOLUME => {
-                    self.note("names of volumes");
+                    match size(&header, at)? {
+                        0 => *self.notes.entry("names of volumes").or_default() += 1,
+                        _ => self.warn("content behind the name of a volume, passed over"),
+                    }
                     self.pass(&header, at)?;
                 }
                 typeflag::GNU_CONTINUED => {
-                    self.note("ends of files that begin on another volume");
+                    self.warn("the rest of a file that begins on another volume, passed over");
                     self.pass(&header, at)?;
                     before = Before::default();
                 }
@@ -132,8 +143,8 @@ impl<S: Stream> Reader<S> {
         }
     }
 
-    fn note(&mut self, what: &'static str) {
-        *self.notes.entry(what).or_default() += 1;
+    fn warn(&mut self, what: &'static str) {
+        *self.warnings.entry(what).or_default() += 1;
     }
 
     /// Reads a header and returns it with its offset; `None` at the end of the archive.
@@ -145,7 +156,7 @@ impl<S: Stream> Reader<S> {
                 match self.block(at)? {
                     Some(header) => (header, at),
                     None => {
-                        self.note("archives without an end, which may be cut off");
+                        self.warn(NO_END);
                         return Ok(None);
                     }
                 }
@@ -153,7 +164,7 @@ impl<S: Stream> Reader<S> {
         };
         if is_zero(&header) {
             if self.input.more_than_zeros()? {
-                self.note(MORE);
+                self.warn(MORE);
             }
             return Ok(None);
         }
@@ -204,19 +215,11 @@ impl<S: Stream> Reader<S> {
 
     /// Makes a member of its header and those before it.
     fn member(&mut self, header: &UstarHeader, before: Before, at: u64) -> Result<Member> {
-        let has_records = before.records.is_some() || self.globals.is_any();
         let records = before.records.unwrap_or_else(|| self.globals.clone());
         let mut stored = match records.size {
             Some(size) => size,
             None => size(header, at)?,
         };
-        let mut taken = 0;
-        if header.typeflag == typeflag::LINK && stored > 0 && !has_records {
-            match self.content_of_link()? {
-                Some(len) => taken = len,
-                None => stored = 0,
-            }
-        }
         let maker = fields::Maker {
             header,
             records: &records,
@@ -224,17 +227,39 @@ impl<S: Stream> Reader<S> {
             target: before.target,
             at,
         };
-        let mut member = maker.member(&mut self.notes)?;
+        let mut member = maker.member()?;
+        let start = self.input.position();
+        let has_map = match member.kind {
+            Kind::File => true,
+            Kind::HardLink(_) => records.sparse.is_any(),
+            _ => false,
+        };
+        let is_dump = header.typeflag == typeflag::GNU_DUMP_DIRECTORY;
+        let mut taken = 0;
+        if stored > 0 && !has_map && !is_dump {
+            // the types from symlinks to pipes have no content, so zeros are the end
+            let may_be_zeros = !matches!(header.typeflag, b'2'..=b'6');
+            match self.content_ahead(stored, may_be_zeros)? {
+                Some(len) => taken = len,
+                None => stored = 0,
+            }
+        }
         // headers that belong to the map of holes are part of what follows
         let padded = stored.saturating_add(padding(stored));
         let from = self.input.position();
-        let holes = sparse::map(&mut self.input, header, &records, stored, at)?;
+        let holes = if has_map {
+            sparse::map(&mut self.input, header, &records, stored, at)?
+        } else {
+            None
+        };
         let used = self.input.position() - from;
         (member.size, member.map) = match holes {
             Some(holes) => (holes.size, Some(holes.runs)),
+            // the names that a directory had when it was dumped are no content
+            None if is_dump => (0, None),
             None => (stored, None),
         };
-        member.content = self.input.position() - taken;
+        member.content = start.saturating_add(used);
         self.padding = padding(stored);
         self.rest = match header.typeflag {
             // further headers of GNU's map are not counted by the size
@@ -244,19 +269,40 @@ impl<S: Stream> Reader<S> {
         Ok(member)
     }
 
-    /// Returns the bytes that were taken of the content behind a hard link; `None` if there is
-    /// none. Only PAX allowed content, before that some wrote a size without any: what comes next
-    /// is looked at.
-    fn content_of_link(&mut self) -> Result<Option<u64>> {
-        let at = self.input.position();
-        let Some(next) = self.block(at)? else {
-            return Ok(None);
-        };
-        if is_zero(&next) || sum_is_right(&next) {
-            self.ahead = Some(next);
-            return Ok(None);
+    /// Looks for content behind a header with a size that may mean nothing: of a hard link, some
+    /// writers record the size of the file and store nothing, and other types have no content.
+    /// Returns the bytes that were taken of it; `None` if there is none. Where content
+    /// `may_be_zeros`, zeros are some if anything else follows within it, or a header behind it.
+    fn content_ahead(&mut self, stored: u64, may_be_zeros: bool) -> Result<Option<u64>> {
+        let padded = stored.saturating_add(padding(stored));
+        let mut zeros = 0;
+        loop {
+            let mut block = [0; BLOCK];
+            let len = self.input.fill(&mut block)?;
+            let next = UstarHeader::read_from_bytes(&block);
+            let (BLOCK, Ok(next)) = (len, next) else {
+                self.at_end = len == 0 && zeros > 0;
+                return Ok((len > 0).then(|| len as u64 + zeros));
+            };
+            match (is_zero(&next), sum_is_right(&next)) {
+                (true, _) if may_be_zeros && zeros < padded => zeros += BLOCK as u64,
+                (true, _) => {
+                    self.ahead = Some(next);
+                    return Ok(None);
+                }
+                (false, true) if zeros == 0 || zeros == padded => {
+                    self.ahead = Some(next);
+                    return Ok((zeros > 0).then_some(zeros));
+                }
+                (false, false) if zeros < padded => return Ok(Some(zeros + BLOCK as u64)),
+                (false, _) => {
+                    // the zeros were the end of the archive
+                    self.at_end = true;
+                    self.warn(MORE);
+                    return Ok(None);
+                }
+            }
         }
-        Ok(Some(BLOCK as u64))
     }
 }
 

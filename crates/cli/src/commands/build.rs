@@ -1,7 +1,7 @@
 //! `sinter build`: packs a directory or an archive into an image.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sinterfs::build::{Input, Layering, ManifestOptions, Shard, Whiteouts};
@@ -176,6 +176,10 @@ pub struct Args {
     #[arg(long, help_heading = SOURCE, value_name = "NUMBER/COUNT", value_parser = shard)]
     shard: Option<Shard>,
 
+    /// Take a source of no bytes for an archive without members.
+    #[arg(long, hide = true, conflicts_with = "from_dump")]
+    empty_archive: bool,
+
     /// Exclude files on other file systems (of directories).
     #[arg(short = 'x', long, help_heading = SOURCE)]
     one_file_system: bool,
@@ -226,6 +230,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
             objects: None,
         },
         (None, [], _) => return Err(Error::invalid("no source was given")),
+        (None, [source], None) if args.empty_archive && is_empty_file(source) => {
+            Input::Archive(source.clone())
+        }
         (None, [source], None) if args.platform.is_none() && !args.layers => {
             Input::of(source, &open)?
         }
@@ -238,11 +245,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
             Input::layers(args.sources, layering)
         }
     };
+    let empty_archive = args.empty_archive && matches!(input, Input::Archive(_));
     args.make.run(input, |request| {
         request.open = open;
         request.one_file_system = args.one_file_system;
         request.shard = args.shard;
         request.archive_root = args.archive_root;
+        request.implied.by_nothing = empty_archive;
         request.manifest = ManifestOptions {
             root: args.manifest_root,
             anywhere: args.manifest_anywhere,
@@ -252,4 +261,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
             *objects = request.composefs.digest_store.take();
         }
     })
+}
+
+fn is_empty_file(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|status| status.is_file() && status.len() == 0)
 }

@@ -88,6 +88,7 @@ fn operands(parsed: &mut Parsed) -> Result<[OsString; 2]> {
         let what = format!("--tar={kind}: an image holds all data (--tar=f)");
         return Err(Error::unsupported(what));
     }
+    parsed.push_flag("--empty-archive");
     if let [image] = &*parsed.operands {
         return Ok([image.clone(), "-".into()]);
     }

@@ -261,6 +261,7 @@ pub(super) fn implied_directories(parsed: &mut Parsed) -> Result<()> {
 
 /// Adds what is the default for archives alone: no export table, and tails in fragments.
 pub(super) fn defaults_of_archives(parsed: &mut Parsed) {
+    parsed.push_flag("--empty-archive");
     if !parsed.is_given("-exports") {
         parsed.push_flag("--no-exports");
     }

@@ -195,6 +195,7 @@ fn tar2sqfs(mut parsed: Parsed) -> Result<Vec<OsString>> {
         let pattern = [b"/", &*names::bytes(&glob)].concat();
         parsed.push("--exclude", values::os_string(pattern));
     }
+    parsed.push_flag("--empty-archive");
     build(parsed, "-".into())
 }
 

@@ -4,7 +4,8 @@
 //! An uncompressed file is read in location; anything else is unpacked once into an unnamed scratch
 //! file, in which blocks of zeros are holes.
 //! **Invariant:** the tree depends on the archive alone. A member that a tree cannot hold is
-//! reported and left out; a violation of the format, or a truncated archive, is an error.
+//! reported and left out, and so is content that is passed over; a violation of the format, or an
+//! archive that ends within a member, is an error.
 
 mod content;
 mod implied;
@@ -16,7 +17,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use sinterfs_archive::{Member, Notes, ar, cpio, rpm, tar};
+use sinterfs_archive::{Kind, Member, Notes, ar, cpio, rpm, tar};
 use sinterfs_block::stream::StreamFormat;
 use sinterfs_model::{
     Error, FileContent, Loss, NodeId, Observer, Result, Source, Stage, Tally, Tree,
@@ -144,6 +145,9 @@ impl Archive {
     fn read(&self, file: &Arc<File>, observer: &dyn Observer) -> Result<(MemberTree, Notes)> {
         let bytes = HeaderStream::new(Arc::clone(file)).map_err(|error| self.located(error))?;
         if bytes.is_empty() {
+            if self.options.implied.by_nothing {
+                return Ok((MemberTree::default(), Notes::new()));
+            }
             let error = Error::invalid("the archive is empty");
             return Err(self.located(error));
         }
@@ -162,22 +166,44 @@ impl Archive {
             self.add(&mut names, member, observer)?;
         }
         observer.advance(Stage::Scan, tally);
-        Ok((names, members.notes().clone()))
+        for (&what, &count) in members.warnings() {
+            let times = match count {
+                1 => String::new(),
+                _ => format!(" ({count} times)"),
+            };
+            observer.warn(&self.located(Error::invalid(format!("{what}{times}"))));
+        }
+        Ok((names, members.notes()))
     }
 
-    /// Adds a member; warns of one that a tree cannot hold.
-    fn add(&self, names: &mut MemberTree, member: Member, observer: &dyn Observer) -> Result<()> {
+    /// Adds a member; warns of one that a tree cannot hold, and of content that is passed over.
+    fn add(
+        &self,
+        names: &mut MemberTree,
+        mut member: Member,
+        observer: &dyn Observer,
+    ) -> Result<()> {
         let at = member.at;
         let path = member.path.clone();
-        match names.add(member)? {
-            Ok(()) => Ok(()),
-            Err(why) => {
-                let name = path.strip_prefix(b"/").unwrap_or(&path);
-                let warning = Error::invalid(format!("{why}, left out")).at("member", at);
-                observer.warn(&warning.path(self.path.join(names::path(name))));
-                Ok(())
-            }
+        let name = path.strip_prefix(b"/").unwrap_or(&path);
+        let warn = |what: String| {
+            let warning = Error::invalid(what).at("member", at);
+            observer.warn(&warning.path(self.path.join(names::path(name))));
+        };
+        if let Some(remark) = member.remark.take() {
+            warn(remark.into_owned());
         }
+        if member.size > 0 && !matches!(member.kind, Kind::File | Kind::HardLink(_)) {
+            let size = member.size;
+            warn(format!(
+                "{size} bytes of content of what is no regular file, passed over"
+            ));
+        }
+        match names.add(member)? {
+            Ok(passed_over) => passed_over.into_iter().for_each(warn),
+            Err(why) => warn(format!("{why}, left out")),
+        }
+        Ok(())
     }
 
     fn scanned(&self) -> Result<&Scanned> {
@@ -269,10 +295,18 @@ impl Members {
         }
     }
 
-    fn notes(&self) -> &Notes {
+    /// Returns what was counted and is in no member.
+    fn notes(&self) -> Notes {
         match self {
-            Self::Tar(reader) => reader.notes(),
-            Self::Cpio(reader) => reader.notes(),
+            Self::Tar(reader) => reader.notes().clone(),
+            Self::Cpio(_) => Notes::new(),
+        }
+    }
+
+    fn warnings(&self) -> &Notes {
+        match self {
+            Self::Tar(reader) => reader.warnings(),
+            Self::Cpio(reader) => reader.warnings(),
         }
     }
 }

@@ -185,6 +185,7 @@ impl Manifest {
             size,
             map: None,
             at: entry.line,
+            remark: None,
         }))
     }
 

@@ -94,7 +94,7 @@ fn what_is_behind_the_trailer_is_read_or_told() {
             members += 1;
         }
         assert_eq!(members, len * archives);
-        assert_eq!(reader.notes().get(MORE).copied().unwrap_or(0), count);
+        assert_eq!(reader.warnings().get(MORE).copied().unwrap_or(0), count);
         assert_eq!(reader.behind(), at.map(|at| at as u64));
     }
 }
@@ -133,8 +133,39 @@ fn members_and_links() {
 #[test]
 fn an_end_before_the_trailer_is_an_error() {
     let bytes = sample();
-    for len in [0, 5, 100, 112, bytes.len() - 20] {
+    for len in [0, 5, 100, 117, bytes.len() - 20] {
         assert!(read(&bytes[..len]).is_err(), "{len}");
+    }
+}
+
+#[test]
+fn an_end_between_members_is_a_warning() {
+    let bytes = sample();
+    let trailer = member(0, 0, 1, "TRAILER!!!", b"").len();
+    // what fills up the last content may be missing, too
+    let short = member(1, 0o100644, 1, "f", b"hello");
+    for bytes in [&bytes[..bytes.len() - trailer], &short[..short.len() - 3]] {
+        let mut reader = Reader::new(Cursor::new(bytes));
+        while reader.next_member().unwrap().is_some() {}
+        assert_eq!(reader.warnings().get(NO_END), Some(&1));
+    }
+}
+
+#[test]
+fn content_of_types_without_any_is_passed_over_and_told() {
+    let file = member(9, 0o100644, 1, "kept", b"hello");
+    let trailer = member(0, 0, 1, "TRAILER!!!", b"");
+    for mode in [0o40755, 0o10644, 0o20644, 0o60644, 0o140644] {
+        let with = member(1, mode, 1, "m", b"content");
+        let members = read(&[&with[..], &file, &trailer].concat()).unwrap();
+        assert_eq!((members.len(), members[0].size), (2, 7), "{mode:o}");
+        // a size, and no content
+        let mut without = member(1, mode, 1, "m", b"");
+        without[54..62].copy_from_slice(b"00000010");
+        let members = read(&[&without[..], &file, &trailer].concat()).unwrap();
+        assert_eq!((members.len(), members[0].size), (2, 0), "{mode:o}");
+        assert!(members[0].remark.is_some(), "{mode:o}");
+        assert_eq!(members[1].size, 5, "{mode:o}");
     }
 }
 

@@ -3,10 +3,12 @@
 //! **Invariant:** records win over GNU's long names, these over the header's own fields. What only
 //! some dialects have in a field is taken from headers with their magic alone.
 
+use std::borrow::Cow;
+
 use sinterfs_model::{Error, Meta, Rdev, Result, Time, Times};
 
 use super::pax::Records;
-use crate::member::{Kind, Member, Notes};
+use crate::member::{Kind, Member};
 use crate::tar::layout::{GNU, UstarHeader, number, typeflag};
 
 /// All that is known of a member.
@@ -21,9 +23,10 @@ pub(super) struct Maker<'a> {
 
 impl Maker<'_> {
     /// Makes the member; its content is left to the caller.
-    pub(super) fn member(mut self, notes: &mut Notes) -> Result<Member> {
+    pub(super) fn member(mut self) -> Result<Member> {
         let path = self.path();
-        let kind = self.kind(&path, notes)?;
+        let kind = self.kind(&path)?;
+        let remark = self.remark(&kind);
         let xattrs = self.records.xattrs.clone().into_iter().collect();
         Ok(Member {
             meta: self.meta()?,
@@ -34,6 +37,7 @@ impl Maker<'_> {
             map: None,
             content: 0,
             at: self.at,
+            remark,
         })
     }
 
@@ -60,7 +64,7 @@ impl Maker<'_> {
         }
     }
 
-    fn kind(&mut self, path: &[u8], notes: &mut Notes) -> Result<Kind> {
+    fn kind(&mut self, path: &[u8]) -> Result<Kind> {
         Ok(match self.header.typeflag {
             typeflag::DIRECTORY | typeflag::GNU_DUMP_DIRECTORY => Kind::Directory,
             typeflag::LINK => Kind::HardLink(self.target()),
@@ -69,21 +73,24 @@ impl Maker<'_> {
             typeflag::BLOCK_DEVICE => Kind::BlockDevice(self.device()?),
             typeflag::FIFO => Kind::Fifo,
             typeflag::GNU_SPARSE => Kind::File,
-            flag => {
-                let known = [typeflag::FILE, typeflag::OLD_FILE, typeflag::CONTIGUOUS];
-                if !known.contains(&flag) {
-                    *notes
-                        .entry("types of members, taken for files")
-                        .or_default() += 1;
-                }
-                // tar had no directories at first, only names that end so
-                if path.ends_with(b"/") {
-                    Kind::Directory
-                } else {
-                    Kind::File
-                }
-            }
+            // tar had no directories at first, only names that end so
+            _ if path.ends_with(b"/") => Kind::Directory,
+            _ => Kind::File,
         })
+    }
+
+    /// Says what a member of an unknown type is taken for.
+    fn remark(&self, kind: &Kind) -> Option<Cow<'static, str>> {
+        let flag = self.header.typeflag;
+        let is_known = matches!(flag, b'0'..=b'7' | typeflag::OLD_FILE)
+            || matches!(flag, typeflag::GNU_SPARSE | typeflag::GNU_DUMP_DIRECTORY);
+        let taken_for = match kind {
+            Kind::Directory => "directory",
+            _ => "file",
+        };
+        let flag = char::from(flag);
+        (!is_known)
+            .then(|| format!("the type {flag:?} is not known, taken for a {taken_for}").into())
     }
 
     fn target(&mut self) -> Vec<u8> {

@@ -37,8 +37,6 @@ pub(super) struct Records {
     pub(super) dev_minor: Option<i64>,
     pub(super) xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
     pub(super) sparse: Sparse,
-    /// Whether there was any record, even one without effect.
-    any: bool,
     /// The bytes of all records so far that mean something.
     taken: usize,
 }
@@ -58,15 +56,9 @@ pub(super) struct Sparse {
 }
 
 impl Records {
-    /// Returns whether there was any record.
-    pub(super) fn is_any(&self) -> bool {
-        self.any
-    }
-
     /// Adds the records of a header; later ones win. With those before, `most` bytes may mean
     /// something.
     pub(super) fn add(&mut self, mut bytes: &[u8], most: usize, notes: &mut Notes) -> Result<()> {
-        self.any |= !bytes.is_empty();
         while !bytes.is_empty() {
             // some writers fill the block
             if bytes.iter().all(|&byte| byte == 0) {

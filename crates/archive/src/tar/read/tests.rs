@@ -275,6 +275,9 @@ fn a_hard_link_has_content_only_where_it_was_allowed() {
     let pax = records(b'x', &[("uid", b"1")]);
     let members = read(&[&pax[..], &link, &padded(b"abc"), &next].concat()).unwrap();
     assert_eq!((members.len(), members[0].size), (2, 3));
+    // a record alone does not mean that there is content
+    let members = read(&[&pax[..], &link, &next].concat()).unwrap();
+    assert_eq!((members.len(), members[0].size), (2, 0));
 }
 
 #[test]
@@ -305,31 +308,120 @@ fn only_the_padding_of_the_last_member_may_be_missing() {
         let size = reader.next_member().unwrap().map(|member| member.size);
         assert_eq!(size, Some(600));
         assert!(reader.next_member().unwrap().is_none() && reader.next_member().unwrap().is_none());
-        let cut = "archives without an end, which may be cut off";
-        assert_eq!(reader.notes().get(cut), Some(&1), "{len}");
+        assert_eq!(reader.warnings().get(NO_END), Some(&1), "{len}");
     }
 }
 
-/// Reads all members and returns what was counted.
-fn notes(parts: &[&[u8]]) -> Vec<(&'static str, u64)> {
+/// Reads all members and returns the warnings.
+fn warnings(parts: &[&[u8]]) -> Vec<(&'static str, u64)> {
     let mut reader = Reader::new(Cursor::new(parts.concat()));
     while reader.next_member().unwrap().is_some() {}
-    reader.notes().clone().into_iter().collect()
+    reader.warnings().clone().into_iter().collect()
 }
 
 #[test]
-fn what_an_archive_ends_with_is_told() {
+fn what_an_archive_ends_with_is_a_warning() {
     let member = plain("a", typeflag::FILE, 0);
     let zeros = [0; BLOCK];
-    assert_eq!(notes(&[&member, &zeros, &zeros]), []);
-    assert_eq!(notes(&[&member, &[0; 20 * BLOCK]]), []);
-    let cut = [("archives without an end, which may be cut off", 1)];
-    assert_eq!(notes(&[&member]), cut);
-    let more = [("archives with more behind their end, which is not read", 1)];
+    assert_eq!(warnings(&[&member, &zeros, &zeros]), []);
+    assert_eq!(warnings(&[&member, &[0; 20 * BLOCK]]), []);
+    assert_eq!(warnings(&[&member]), [(NO_END, 1)]);
     for between in [1, 2, 18] {
         let zeros = zeros.repeat(between);
-        assert_eq!(notes(&[&member, &zeros, &member]), more, "{between}");
+        let found = warnings(&[&member, &zeros, &member]);
+        assert_eq!(found, [(MORE, 1)], "{between}");
     }
+}
+
+#[test]
+fn content_of_volumes_that_is_passed_over_is_a_warning() {
+    let member = plain("a", typeflag::FILE, 0);
+    let volume = |size| plain("label", typeflag::GNU_VOLUME, size);
+    let rest = plain("b", typeflag::GNU_CONTINUED, 3);
+    let (content, zeros) = (padded(b"abc"), [0; 1024]);
+    assert_eq!(warnings(&[&volume(0), &member, &zeros]), []);
+    for before in [volume(3), rest] {
+        let found = warnings(&[&before, &content, &member, &zeros]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].0.contains("passed over"), "{found:?}");
+    }
+}
+
+/// Returns path and size of each member.
+fn sizes(parts: &[&[u8]]) -> Vec<(String, u64)> {
+    let members = read(&parts.concat()).unwrap().into_iter();
+    let name = |path: Vec<u8>| String::from_utf8(path).unwrap();
+    members
+        .map(|found| (name(found.path), found.size))
+        .collect()
+}
+
+fn expected(all: &[(&str, u64)]) -> Vec<(String, u64)> {
+    let all = all.iter();
+    all.map(|&(name, size)| (name.to_owned(), size)).collect()
+}
+
+#[test]
+fn a_size_is_no_content_where_the_type_has_none() {
+    let lost = [plain("lost", typeflag::FILE, 5), padded(b"hello")].concat();
+    let kept = plain("kept", typeflag::FILE, 0);
+    let end = [0; 1024];
+    let records_of_size = records(b'x', &[("size", b"1024"), ("mtime", b"1")]);
+    let sparse: [(&str, &[u8]); 2] = [("GNU.sparse.map", b"0,9"), ("GNU.sparse.size", b"9")];
+    let sparse = records(b'x', &sparse);
+    for flag in *b"123456" {
+        for size in [1, 512, 1024, 4096, 1 << 40] {
+            let member = plain("m", flag, size);
+            let all = expected(&[("m", 0), ("lost", 5), ("kept", 0)]);
+            assert_eq!(sizes(&[&member, &lost, &kept, &end]), all, "{flag} {size}");
+            let with = [&records_of_size[..], &plain("m", flag, 0)].concat();
+            assert_eq!(sizes(&[&with, &lost, &kept, &end]), all, "{flag}");
+            let last = expected(&[("m", 0)]);
+            assert_eq!(sizes(&[&member, &end]), last, "{flag} {size}");
+            assert_eq!(warnings(&[&member, &end]), [], "{flag} {size}");
+            if flag != typeflag::LINK {
+                let with = [&sparse[..], &member].concat();
+                assert_eq!(sizes(&[&with, &lost, &kept, &end]), all, "{flag}");
+            }
+        }
+    }
+    // names with a slash were directories before there was a type
+    for flag in [typeflag::FILE, typeflag::OLD_FILE, typeflag::CONTIGUOUS] {
+        let all = expected(&[("d/", 0), ("lost", 5), ("kept", 0)]);
+        let member = plain("d/", flag, 1024);
+        assert_eq!(sizes(&[&member, &lost, &kept, &end]), all, "{flag}");
+    }
+}
+
+#[test]
+fn content_of_a_type_without_any_is_found_by_what_is_there() {
+    let next = plain("next", typeflag::FILE, 0);
+    let end = [0; 1024];
+    let content = padded(&[b'x'; 600]);
+    for (name, flag, zeros) in [
+        ("m", typeflag::DIRECTORY, false),
+        ("m", typeflag::FIFO, false),
+        ("m", typeflag::LINK, true),
+        ("d/", typeflag::FILE, true),
+    ] {
+        let member = plain(name, flag, 600);
+        let all = expected(&[(name, 600), ("next", 0)]);
+        assert_eq!(sizes(&[&member, &content, &next, &end]), all, "{flag}");
+        if zeros {
+            let mut content = content.clone();
+            content[..BLOCK].fill(0);
+            assert_eq!(sizes(&[&member, &content, &next, &end]), all, "{flag}");
+            content.fill(0);
+            assert_eq!(sizes(&[&member, &content, &next, &end]), all, "{flag}");
+        }
+    }
+    let names = [&plain("d", b'D', 600)[..], &content, &next, &end];
+    assert_eq!(sizes(&names), expected(&[("d", 0), ("next", 0)]));
+    let unknown = [&plain("q", b'Q', 600)[..], &content, &next, &end].concat();
+    let members = read(&unknown).unwrap();
+    let remark = members[0].remark.as_deref().unwrap_or_default();
+    assert_eq!((members.len(), members[0].size), (2, 600));
+    assert!(remark.contains("type 'Q'"), "{remark}");
 }
 
 #[test]

@@ -14,4 +14,6 @@ pub struct ImpliedDirectories {
     pub gid: Option<u32>,
     /// Their time in seconds since 1970; `None` means that of the first member below.
     pub time: Option<i64>,
+    /// Whether an archive of no bytes has no members, and so only a root; else it is an error.
+    pub by_nothing: bool,
 }

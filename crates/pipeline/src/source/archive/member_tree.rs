@@ -37,6 +37,9 @@ pub(in crate::source) struct BuiltTree {
 /// Why a member cannot be added to the tree.
 pub(in crate::source) type Refusal = &'static str;
 
+/// What a user has to know of a member that was added, or why it was refused.
+type Added = std::result::Result<Option<String>, Refusal>;
+
 /// The tree of the members so far.
 #[derive(Default)]
 pub(in crate::source) struct MemberTree {
@@ -68,11 +71,8 @@ enum FileKind {
 }
 
 impl MemberTree {
-    /// Adds a member, or returns why it was refused.
-    pub(in crate::source) fn add(
-        &mut self,
-        mut member: Member,
-    ) -> Result<std::result::Result<(), Refusal>> {
+    /// Adds a member, and returns what was passed over of it; or why it was refused.
+    pub(in crate::source) fn add(&mut self, mut member: Member) -> Result<Added> {
         if self.files.is_empty() {
             self.files.push(implied(&member.meta));
         }
@@ -96,9 +96,9 @@ impl MemberTree {
         if let Kind::HardLink(target) = &member.kind {
             match self.target(target) {
                 Ok(target) => {
-                    self.fill(target, &mut member)?;
+                    let passed_over = self.fill(target, &mut member)?;
                     self.set(parent, name, target);
-                    return Ok(Ok(()));
+                    return Ok(Ok(passed_over));
                 }
                 // the member has content of its own
                 Err(_) if member.size > 0 => {}
@@ -106,11 +106,11 @@ impl MemberTree {
             }
         }
         self.put(parent, name, member)?;
-        Ok(Ok(()))
+        Ok(Ok(None))
     }
 
     /// Applies a member to the root.
-    fn root(&mut self, member: Member) -> Result<std::result::Result<(), Refusal>> {
+    fn root(&mut self, member: Member) -> Result<Added> {
         if member.kind != Kind::Directory {
             return Ok(Err("has no name"));
         }
@@ -118,7 +118,7 @@ impl MemberTree {
         if let Some(root) = self.files.first_mut() {
             (root.meta, root.xattrs, root.implied) = (member.meta, xattrs, false);
         }
-        Ok(Ok(()))
+        Ok(Ok(None))
     }
 
     /// Returns the directory of a path, creating missing directories for a member.
@@ -155,20 +155,33 @@ impl MemberTree {
     }
 
     /// Hands the content of a further name to a file without any: of several names, cpio stores it
-    /// with the last.
-    fn fill(&mut self, file: u32, member: &mut Member) -> Result<()> {
-        if member.size == 0 {
-            return Ok(());
+    /// with the last. A copy of what the file has already is not used; returns what is said of
+    /// anything else.
+    fn fill(&mut self, file: u32, member: &mut Member) -> Result<Option<String>> {
+        let size = member.size;
+        if size == 0 {
+            return Ok(None);
         }
-        let location = self.location(member)?;
-        if let Some(MemberFile {
-            kind: kind @ FileKind::File(0, _),
-            ..
-        }) = self.files.get_mut(file as usize)
-        {
-            *kind = FileKind::File(member.size, location);
+        let known = match self.files.get(file as usize).map(|file| &file.kind) {
+            Some(FileKind::File(known, _)) => Some(*known),
+            _ => None,
+        };
+        match known {
+            Some(0) => {
+                let location = self.location(member)?;
+                if let Some(file) = self.files.get_mut(file as usize) {
+                    file.kind = FileKind::File(size, location);
+                }
+                Ok(None)
+            }
+            Some(known) if known == size => Ok(None),
+            Some(known) => Ok(Some(format!(
+                "a hard link with {size} bytes of content, passed over: the file has {known}"
+            ))),
+            None => Ok(Some(format!(
+                "a hard link with {size} bytes of content, passed over: it leads to no file"
+            ))),
         }
-        Ok(())
     }
 
     /// Records the location of the content of a member.
