@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sinterfs_model::{FileContent, Loss, NodeId, Observer, Result, Source, Tree};
+use sinterfs_model::{FileContent, LinkBelow, Loss, NodeId, Observer, Result, Source, Tree};
 use sinterfs_pipeline::source::Archive;
 
 use super::docker_archive::holds_image;
@@ -45,6 +45,12 @@ impl Source for NoticingArchive {
         let tree = self.archive.scan(observer)?;
         self.is_image.store(holds_image(&tree), Ordering::Relaxed);
         Ok(tree)
+    }
+
+    fn scan_layer(&self, observer: &dyn Observer) -> Result<(Tree, Vec<LinkBelow>)> {
+        let (tree, links) = self.archive.scan_layer(observer)?;
+        self.is_image.store(holds_image(&tree), Ordering::Relaxed);
+        Ok((tree, links))
     }
 
     fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
