@@ -7,9 +7,11 @@
 use sinterfs_model::{ImageWriter, Observer, Result, Source, Stage, Summary, Tally, Tree};
 
 use crate::dedupe::dedupe;
+use crate::grown::grown;
 use crate::options::Options;
 use crate::place::{Placed, place};
 use crate::plan::StagePlan;
+use crate::program::check_program;
 use crate::read::ReadProblems;
 use crate::report::Report;
 use crate::store::store;
@@ -36,6 +38,9 @@ pub fn build(
     let problems = ReadProblems::default();
     let mut tree = threads::guard("scan", || source.scan(&warnings))?;
     options.transform.check(&tree)?;
+    if let Some(path) = &options.program {
+        check_program(&tree, &options.transform, path)?;
+    }
     plan.decode_base(writer.base(), &tree, observer)?;
     let mut contents = dedupe(
         source,
@@ -49,6 +54,8 @@ pub fn build(
     let reads = plan.reads(source, &tree, &contents, &order, &problems, observer);
     let (cut, budget) = plan.segmentation(&*encoder, &order, &reads)?;
     let stored = store(&reads, &mut *writer, &*encoder, &cut, &budget, observer)?;
+    let threads = sinterfs_workers::thread_count(options.threads);
+    let grown = grown(source, &tree, &contents.empty, threads, observer)?;
     let placed = place(&mut tree, &contents, stored)?;
     options.transform.apply(&mut tree)?;
     let image = finish(writer, &tree, &placed, observer)?;
@@ -56,7 +63,7 @@ pub fn build(
         tree: tree.stats(),
         left_out: warnings.count(),
         unreadable: problems.unreadable.into_inner(),
-        changed: problems.changed.into_inner(),
+        changed: problems.changed.into_inner() + grown,
         retried: problems.retried.into_inner(),
         memory: budget.memory.max(plan.decoding_memory()),
         image,

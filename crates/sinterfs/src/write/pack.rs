@@ -10,6 +10,7 @@ use sinterfs_model::{Error, Geometry, Observer, Result, Setting};
 use sinterfs_pipeline::{HotList, Order, Priorities, Scratch};
 
 use crate::write::create::{Blob, CreateOptions};
+use crate::write::header::HeaderBytes;
 use crate::write::job::{BuildJob, Prepared};
 use crate::write::output::{Output, is_same_file};
 use crate::write::pipeline_format::{PipelineFormat, level_of};
@@ -136,6 +137,7 @@ impl Work<'_> {
                 .categorizers
                 .unwrap_or_else(|| self.format.categorizers()),
             transform: request.attributes_at_end().transform()?,
+            program: self.prepared.header.as_ref().and_then(HeaderBytes::entry),
         })
     }
 

@@ -401,11 +401,7 @@ impl MemberTree {
         if !self.keeps_links {
             return Vec::new();
         }
-        (0..)
-            .map(NodeId)
-            .zip(before)
-            .filter_map(link)
-            .collect()
+        (0..).map(NodeId).zip(before).filter_map(link).collect()
     }
 
     /// Returns the number of the directory that a path leads to.

@@ -73,7 +73,11 @@ impl<'a> Union<'a> {
             implied,
             origins: vec![None],
             linked: vec![BTreeMap::new(); trees.len()],
-            bare_marks: parts.iter().zip(trees).map(|(part, tree)| bare_marks(part, tree)).collect(),
+            bare_marks: parts
+                .iter()
+                .zip(trees)
+                .map(|(part, tree)| bare_marks(part, tree))
+                .collect(),
             links: LinksBelow::default(),
             conflicts: Conflicts::default(),
         };
@@ -212,12 +216,15 @@ impl<'a> Union<'a> {
             let Some(below) = below.filter(|below| self.is_shown(below, &layers)) else {
                 continue;
             };
-            let is_seen_with = |top: &Layer<'_>| self.is_directory(top) && self.is_directory(&below);
+            let is_seen_with =
+                |top: &Layer<'_>| self.is_directory(top) && self.is_directory(&below);
             if !layers.last().is_some_and(is_seen_with) {
                 layers.clear();
             }
             let is_whiteout = below.mount_path.is_empty()
-                && self.marks(&below).is_whiteout(self.tree(&below), below.node);
+                && self
+                    .marks(&below)
+                    .is_whiteout(self.tree(&below), below.node);
             if !is_whiteout {
                 layers.push(below);
             }
@@ -379,7 +386,7 @@ pub(super) fn picked<'a>(
     part: &'a MergeInput,
     tree: &'a Tree,
 ) -> impl Iterator<Item = (NodeId, &'a [u8])> {
-    part.picks.iter().filter_map(|(name, at)| {
-        Some((child(tree, NodeId::ROOT, name)?, at.as_slice()))
-    })
+    part.picks
+        .iter()
+        .filter_map(|(name, at)| Some((child(tree, NodeId::ROOT, name)?, at.as_slice())))
 }

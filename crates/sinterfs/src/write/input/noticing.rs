@@ -61,6 +61,10 @@ impl Source for NoticingArchive {
         self.archive.has_entry(directory)
     }
 
+    fn may_change(&self, file: NodeId) -> bool {
+        self.archive.may_change(file)
+    }
+
     fn rank(&self, tree: &Tree, file: NodeId) -> u64 {
         self.archive.rank(tree, file)
     }
