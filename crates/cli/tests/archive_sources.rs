@@ -721,6 +721,8 @@ fn the_peak_of_memory_is_within_the_bound_that_is_printed() {
                 .expect("a peak");
             assert!(peak <= bound, "{format} {source} {level}: {peak} > {bound}");
         }
+    }
+}
 
 /// Runs every command that looks into an archive; each ends with a code, and its messages have all
 /// the words. Returns what the commands printed.

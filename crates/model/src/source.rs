@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** after `scan`, contents may be opened in any order and by many threads at once.
 
-use crate::{Category, Extent, FileLayout, NodeId, Observer, Result, Time, Tree};
+use crate::{Category, Error, Extent, FileLayout, NodeId, Observer, Result, Time, Tree};
 
 /// The content of one file of a source, open for reading. Reads may come in any order.
 pub trait FileContent: Send {
@@ -38,10 +38,27 @@ pub trait FileContent: Send {
     }
 }
 
+/// A hard link of a layer to a file that the layer does not have.
+#[derive(Debug)]
+pub struct LinkBelow {
+    /// What stands for it in the layer's tree.
+    pub node: NodeId,
+    /// The path of the file.
+    pub target: Vec<u8>,
+    /// What to report if no lower layer has the file.
+    pub missing: Error,
+}
+
 /// Provides a tree and the content of its files; many threads may open files at once.
 pub trait Source: Send + Sync {
     /// Scans the whole source. What cannot be read is reported to the observer and left out.
     fn scan(&self, observer: &dyn Observer) -> Result<Tree>;
+
+    /// Scans a source that is a layer: hard links to files that it does not have are files without
+    /// content in the tree, and are listed; lower layers may have what they are links to.
+    fn scan_layer(&self, observer: &dyn Observer) -> Result<(Tree, Vec<LinkBelow>)> {
+        Ok((self.scan(observer)?, Vec::new()))
+    }
 
     /// Opens the content of a regular file of the tree that `scan` returned.
     fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>>;
@@ -51,6 +68,12 @@ pub trait Source: Send + Sync {
     fn has_entry(&self, directory: NodeId) -> bool {
         let _ = directory;
         true
+    }
+
+    /// Returns whether a file is one of the running system, which may change after the scan.
+    fn may_change(&self, file: NodeId) -> bool {
+        let _ = file;
+        false
     }
 
     /// Returns the position of a file in the order that makes reading all files once cheapest;
@@ -66,12 +89,20 @@ impl<S: Source + ?Sized> Source for std::sync::Arc<S> {
         (**self).scan(observer)
     }
 
+    fn scan_layer(&self, observer: &dyn Observer) -> Result<(Tree, Vec<LinkBelow>)> {
+        (**self).scan_layer(observer)
+    }
+
     fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
         (**self).open(tree, file)
     }
 
     fn has_entry(&self, directory: NodeId) -> bool {
         (**self).has_entry(directory)
+    }
+
+    fn may_change(&self, file: NodeId) -> bool {
+        (**self).may_change(file)
     }
 
     fn rank(&self, tree: &Tree, file: NodeId) -> u64 {

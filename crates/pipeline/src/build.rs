@@ -7,10 +7,12 @@
 use sinterfs_model::{ImageWriter, Observer, Result, Source, Stage, Summary, Tally, Tree};
 
 use crate::dedupe::dedupe;
+use crate::grown::grown;
 use crate::hole_limit;
 use crate::options::Options;
 use crate::place::{Placed, place};
 use crate::plan::StagePlan;
+use crate::program::check_program;
 use crate::read::ReadProblems;
 use crate::report::Report;
 use crate::store::store;
@@ -47,6 +49,9 @@ pub fn build(
     if hole_limit::stores_zeros(&writer.geometry()) {
         hole_limit::refuse_long_holes(source, &tree)?;
     }
+    if let Some(path) = &options.program {
+        check_program(&tree, &options.transform, path)?;
+    }
     plan.decode_base(writer.base(), &tree, observer)?;
     let mut contents = dedupe(
         source,
@@ -61,6 +66,8 @@ pub fn build(
     let (cut, budget) = plan.segmentation(&*encoder, &order, &reads)?;
     writer.begin(&tree)?;
     let stored = store(&reads, &mut *writer, &*encoder, &cut, &budget, observer)?;
+    let threads = sinterfs_workers::thread_count(options.threads);
+    let grown = grown(source, &tree, &contents.empty, threads, observer)?;
     let placed = place(&mut tree, &contents, stored)?;
     options.transform.apply(&mut tree)?;
     let metadata_memory = metadata_memory(&tree, writer.memory_of_inode());
@@ -69,7 +76,7 @@ pub fn build(
         tree: tree.stats(),
         left_out: warnings.count(),
         unreadable: problems.unreadable.into_inner(),
-        changed: problems.changed.into_inner(),
+        changed: problems.changed.into_inner() + grown,
         retried: problems.retried.into_inner(),
         memory: budget.memory.max(plan.decoding_memory()),
         metadata_memory,

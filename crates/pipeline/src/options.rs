@@ -37,6 +37,9 @@ pub struct Options {
     pub categorizers: Categorizers,
     /// Changes of owners, times and modes.
     pub transform: Transform,
+    /// The path of the program that the image runs, which has to be executable; empty for that
+    /// which runs if none is chosen.
+    pub program: Option<Vec<u8>>,
 }
 
 impl Default for Options {
@@ -53,6 +56,7 @@ impl Default for Options {
             scratch: std::env::temp_dir(),
             categorizers: Categorizers::ALL,
             transform: Transform::default(),
+            program: None,
         }
     }
 }

@@ -123,6 +123,12 @@ pub fn room(file: &File) -> Option<(u64, u64)> {
     system::room(file)
 }
 
+/// Returns whether an open file or directory is on a file system of the kernel, where files have
+/// content although their size is 0, as below /proc.
+pub fn is_without_sizes(file: &File) -> bool {
+    system::is_without_sizes(file)
+}
+
 /// Makes a file without a name in a directory, to write and to be named by [`name`]; `None` where
 /// there are no such files.
 ///

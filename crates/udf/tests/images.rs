@@ -196,8 +196,8 @@ fn a_damaged_entry_harms_its_file_only() {
     };
     let sound = contents(&open(&bytes).unwrap());
     // the last file entry is that of a file
-    let entries = (0..bytes.len() / 2048).filter(|block| bytes[block * 2048..][..2] == [5, 1]);
-    let last = entries.last().unwrap();
+    let mut entries = (0..bytes.len() / 2048).filter(|block| bytes[block * 2048..][..2] == [5, 1]);
+    let last = entries.next_back().unwrap();
     bytes[last * 2048 + 60] ^= 1;
     let image = open(&bytes).unwrap();
     let found = contents(&image);

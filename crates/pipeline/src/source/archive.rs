@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use sinterfs_archive::{Kind, Member, Notes, ar, cpio, rpm, tar};
 use sinterfs_block::stream::StreamFormat;
 use sinterfs_model::{
-    Error, FileContent, Loss, NodeId, Observer, Result, Source, Stage, Tally, Tree,
+    Error, FileContent, LinkBelow, Loss, NodeId, Observer, Result, Source, Stage, Tally, Tree,
 };
 use sinterfs_platform::{FileAt, names};
 
@@ -28,7 +28,7 @@ use super::Exclude;
 use crate::Scratch;
 use crate::threads::lock;
 use content::{ArchiveFile, ContentLocation, HeaderStream};
-use member_tree::MemberTree;
+use member_tree::{MemberTree, NO_TARGET, Refusal};
 use unpack::ArchiveBytes;
 
 pub use implied::ImpliedDirectories;
@@ -67,6 +67,8 @@ pub struct Archive {
     path: PathBuf,
     options: Options,
     scanned: OnceLock<Scanned>,
+    /// The results of a scan as a layer.
+    scanned_layer: OnceLock<Scanned>,
 }
 
 /// The results of a scan besides the tree.
@@ -125,12 +127,13 @@ impl Archive {
             path,
             options,
             scanned: OnceLock::new(),
+            scanned_layer: OnceLock::new(),
         })
     }
 
     /// Returns the losses: what the archive holds and a tree cannot. Empty before the scan.
     pub fn losses(&self) -> Vec<Loss> {
-        let notes = self.scanned.get().map(|scanned| &scanned.notes);
+        let notes = self.found().map(|scanned| &scanned.notes);
         let losses = notes.into_iter().flatten();
         losses
             .map(|(&what, &count)| Loss::new(what, count))
@@ -142,17 +145,21 @@ impl Archive {
     }
 
     /// Reads all members into a tree.
-    fn read(&self, file: &Arc<File>, observer: &dyn Observer) -> Result<(MemberTree, Notes)> {
+    fn read(
+        &self,
+        file: &Arc<File>,
+        mut names: MemberTree,
+        observer: &dyn Observer,
+    ) -> Result<(MemberTree, Notes)> {
         let bytes = HeaderStream::new(Arc::clone(file)).map_err(|error| self.located(error))?;
         if bytes.is_empty() {
             if self.options.implied.by_nothing {
-                return Ok((MemberTree::default(), Notes::new()));
+                return Ok((names, Notes::new()));
             }
             let error = Error::invalid("the archive is empty");
             return Err(self.located(error));
         }
         let mut members = Members::of(file, bytes).map_err(|error| self.located(error))?;
-        let mut names = MemberTree::default();
         let mut tally = Tally::default();
         loop {
             let member = members.next_member().map_err(|error| self.located(error))?;
@@ -201,21 +208,34 @@ impl Archive {
         }
         match names.add(member)? {
             Ok(passed_over) => passed_over.into_iter().for_each(warn),
-            Err(why) => warn(format!("{why}, left out")),
+            Err(why) => observer.warn(&self.refused(why, name, at)),
         }
         Ok(())
     }
 
+    /// Returns the warning of a member that is left out.
+    fn refused(&self, why: Refusal, name: &[u8], at: u64) -> Error {
+        let warning = Error::invalid(format!("{why}, left out")).at("member", at);
+        warning.path(self.path.join(names::path(name)))
+    }
+
+    fn found(&self) -> Option<&Scanned> {
+        self.scanned_layer.get().or_else(|| self.scanned.get())
+    }
+
     fn scanned(&self) -> Result<&Scanned> {
-        let scanned = self.scanned.get();
+        let scanned = self.found();
         scanned.ok_or_else(|| Error::invalid("the archive was not scanned"))
     }
-}
 
-impl Source for Archive {
-    fn scan(&self, observer: &dyn Observer) -> Result<Tree> {
+    fn scan_into(
+        &self,
+        names: MemberTree,
+        results: &OnceLock<Scanned>,
+        observer: &dyn Observer,
+    ) -> Result<(Tree, Vec<LinkBelow>)> {
         let bytes = lock(&self.bytes).take();
-        let file = match (bytes, self.scanned.get()) {
+        let file = match (bytes, self.found()) {
             (Some(bytes), _) => {
                 let file = bytes.unpacked(&self.options.scratch, observer);
                 file.map_err(|error| self.located(error))?
@@ -223,20 +243,37 @@ impl Source for Archive {
             (None, Some(scanned)) => Arc::clone(&scanned.file),
             (None, None) => return Err(Error::invalid("the archive was read before")),
         };
-        let (names, notes) = self.read(&file, observer)?;
+        let (names, notes) = self.read(&file, names, observer)?;
         let grown = names.finish(
             self.options.root.as_deref(),
             &self.options.exclude,
             self.options.implied,
         )?;
-        let _ = self.scanned.set(Scanned {
+        let link = |(node, target, at)| LinkBelow {
+            node,
+            target,
+            missing: self.refused(NO_TARGET, &grown.tree.path(node), at),
+        };
+        let links = grown.links_below.into_iter().map(link).collect();
+        let _ = results.set(Scanned {
             file,
             locations: grown.locations,
             of_nodes: grown.of_nodes,
             implied: grown.implied,
             notes,
         });
-        Ok(grown.tree)
+        Ok((grown.tree, links))
+    }
+}
+
+impl Source for Archive {
+    fn scan(&self, observer: &dyn Observer) -> Result<Tree> {
+        let (tree, _) = self.scan_into(MemberTree::default(), &self.scanned, observer)?;
+        Ok(tree)
+    }
+
+    fn scan_layer(&self, observer: &dyn Observer) -> Result<(Tree, Vec<LinkBelow>)> {
+        self.scan_into(MemberTree::of_layer(), &self.scanned_layer, observer)
     }
 
     fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
@@ -255,12 +292,12 @@ impl Source for Archive {
     }
 
     fn has_entry(&self, directory: NodeId) -> bool {
-        let scanned = self.scanned.get();
+        let scanned = self.found();
         scanned.is_none_or(|scanned| scanned.implied.binary_search(&directory).is_err())
     }
 
     fn rank(&self, _: &Tree, file: NodeId) -> u64 {
-        let scanned = self.scanned.get();
+        let scanned = self.found();
         let location = scanned.and_then(|scanned| scanned.of_nodes.get(file.index()));
         location.map_or(0, |&location| u64::from(location))
     }

@@ -11,6 +11,7 @@ pub(super) mod content;
 mod opened;
 mod scan;
 pub(super) mod single_file;
+mod unfinished;
 
 use sinterfs_model::{Error, FileContent, FileType, NodeId, Observer, Result, Source, Tree};
 use sinterfs_platform::{self as platform, OpenFor};
@@ -45,5 +46,9 @@ impl Source for Directory {
             self.full_path(&path),
             status.size,
         )))
+    }
+
+    fn may_change(&self, _: NodeId) -> bool {
+        true
     }
 }

@@ -227,6 +227,14 @@ impl Source for EditedSource<'_> {
         }
     }
 
+    fn may_change(&self, file: NodeId) -> bool {
+        match self.origin(file) {
+            Some(Origin::Own(origin)) => self.inner.may_change(origin),
+            Some(Origin::File(_)) => true,
+            Some(Origin::Nothing) | None => false,
+        }
+    }
+
     fn rank(&self, tree: &Tree, file: NodeId) -> u64 {
         match self.origin(file) {
             Some(Origin::Own(origin)) => self.inner.rank(self.own(tree), origin),

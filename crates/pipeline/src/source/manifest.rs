@@ -21,12 +21,12 @@ use sinterfs_model::{
     Error, FileContent, FileType, Loss, Meta, NodeId, Observer, Result, Source, Stage, Tally, Time,
     Times, Tree, Xattrs,
 };
-use sinterfs_platform::{Directory, Status};
+use sinterfs_platform::{Directory, Status, files};
 
 use super::Exclude;
 use super::archive::ImpliedDirectories;
 use super::archive::member_tree::MemberTree;
-use super::directory::content::OpenFile;
+use super::directory::content::{OpenFile, measured};
 use super::edits::mtime_override::MtimeOverride;
 use super::image::Damage;
 use root::Root;
@@ -73,6 +73,8 @@ struct Origin {
     path: Vec<u8>,
     line: u64,
     size: u64,
+    /// The size that the system says it has; 0 for files of the kernel that have content.
+    scanned_size: u64,
     /// Its modification time at the scan.
     modified: Time,
     digests: Vec<(Algorithm, Vec<u8>)>,
@@ -206,10 +208,20 @@ impl Manifest {
             let what = format!("{} has {} bytes, not {size}", display_path(), status.size);
             return Err(Error::corrupt(what));
         }
+        let mut size = status.size;
+        if size == 0 {
+            let file = self.root.open_at(place)?;
+            if files::is_without_sizes(&file) {
+                let read = measured(&file);
+                size = read
+                    .map_err(|error| Error::io(format!("cannot read {}", display_path()), error))?;
+            }
+        }
         Ok(Origin {
             path: place.to_vec(),
             line: entry.line,
-            size: status.size,
+            size,
+            scanned_size: status.size,
             modified: status.meta.times.modified,
             digests: entry.digests.clone(),
             compared: OnceLock::new(),
@@ -225,8 +237,11 @@ impl Manifest {
             status.map_err(|error| Error::io(format!("cannot stat {path}"), error))
         };
         let before = status()?;
-        if before.kind != Some(FileType::File) || before.size != origin.size {
-            let what = format!("{path} is no longer a file of {} bytes", origin.size);
+        if before.kind != Some(FileType::File) || before.size != origin.scanned_size {
+            let what = format!(
+                "{path} is no longer a file of {} bytes",
+                origin.scanned_size
+            );
             return Err(Error::invalid(what));
         }
         let modified = before.meta.times.modified;
@@ -346,6 +361,10 @@ impl Source for Manifest {
             scanned: origin.modified,
             reported: tree.node(file).meta.times.modified,
         }))
+    }
+
+    fn may_change(&self, _: NodeId) -> bool {
+        true
     }
 
     fn has_entry(&self, directory: NodeId) -> bool {

@@ -5,8 +5,10 @@
 //! **Invariant:** the tree depends on the sources and their order alone; hard links within a source
 //! stay hard links; what an upper layer hides is not in the tree and is counted.
 
+mod bare_marks;
 mod conflicts;
 mod input;
+mod links;
 mod union;
 mod whiteouts;
 
@@ -83,12 +85,14 @@ impl Merge {
 
 impl Source for Merge {
     fn scan(&self, observer: &dyn Observer) -> Result<Tree> {
-        let trees = self
-            .parts
-            .iter()
-            .map(|part| part.source.scan(observer))
-            .collect::<Result<Vec<Tree>>>()?;
+        let (mut trees, mut links) = (Vec::new(), Vec::new());
+        for part in &self.parts {
+            let (tree, below) = part.source.scan_layer(observer)?;
+            trees.push(tree);
+            links.push(below);
+        }
         let mut union = Union::new(&self.parts, &trees, &self.how, implied(&self.parts, &trees))?;
+        union.follow_links(&links, observer);
         union.run()?;
         if let (true, Some(first)) = (self.how.strict, union.conflicts.first.first()) {
             let option = Setting::Strict;
@@ -114,6 +118,11 @@ impl Source for Merge {
             return Err(error.path(display_path(&tree.path(file))));
         };
         part.source.open(own, origin.node)
+    }
+
+    fn may_change(&self, file: NodeId) -> bool {
+        let origin = self.origin(file);
+        origin.is_some_and(|(part, _, origin)| part.source.may_change(origin.node))
     }
 
     fn rank(&self, _: &Tree, file: NodeId) -> u64 {

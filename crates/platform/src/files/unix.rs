@@ -108,6 +108,45 @@ pub(super) fn room(file: &File) -> Option<(u64, u64)> {
     Some((bytes(found.f_bavail), bytes(found.f_blocks)))
 }
 
+/// The numbers of such file systems: proc, sysfs, debugfs, tracefs, securityfs, configfs, cgroup,
+/// cgroup2, selinuxfs, smackfs, fusectl, rpc_pipefs, nfsd, binfmt_misc.
+///
+/// Source: statfs(2).
+#[cfg(target_os = "linux")]
+const WITHOUT_SIZES: [u32; 14] = [
+    0x9fa0,
+    0x6265_6572,
+    0x6462_6720,
+    0x7472_6163,
+    0x7363_6673,
+    0x6265_6570,
+    0x0027_e0eb,
+    0x6367_7270,
+    0xf97c_ff8c,
+    0x4341_5d53,
+    0x6573_5543,
+    0x6759_6969,
+    0x6e66_7364,
+    0x4249_4e4d,
+];
+
+#[cfg(target_os = "linux")]
+pub(super) fn is_without_sizes(file: &File) -> bool {
+    // the type of the number depends on the machine; all of them have 32 bits
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::unnecessary_cast,
+        reason = "the upper half of a 64-bit field is a sign or zero"
+    )]
+    rustix::fs::fstatfs(file).is_ok_and(|found| WITHOUT_SIZES.contains(&(found.f_type as u32)))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn is_without_sizes(_file: &File) -> bool {
+    false
+}
+
 pub(super) fn removed(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     let file = options.read(true).write(true).create_new(true).open(path)?;

@@ -123,6 +123,10 @@ pub(super) fn room(file: &File) -> Option<(u64, u64)> {
     nt::room(&dir).ok()
 }
 
+pub(super) fn is_without_sizes(_file: &File) -> bool {
+    false
+}
+
 #[allow(clippy::unnecessary_wraps, reason = "as on other systems")]
 pub(super) fn open_device(path: &Path) -> io::Result<File> {
     File::options().write(true).open(path)

@@ -58,6 +58,8 @@ pub(crate) struct HeaderBytes {
     /// What follows them.
     tail: Vec<u8>,
     is_program: bool,
+    /// The path of what runs in the image, if a program is put before it.
+    entry: Option<Vec<u8>>,
 }
 
 impl HeaderBytes {
@@ -74,6 +76,7 @@ impl HeaderBytes {
                 len: offset,
                 tail: Vec::new(),
                 is_program: self_mount::find(&**source)?.is_some(),
+                entry: None,
             }),
             HeaderSource::File(path) => Some(Self::of_file(path)?),
             HeaderSource::Program(program) => Some(Self::of_program(program)?),
@@ -89,6 +92,7 @@ impl HeaderBytes {
                 len: *len,
                 tail: Vec::new(),
                 is_program: false,
+                entry: None,
             }),
             NewHeader::Program(program) => Self::of_program(program),
         }
@@ -106,12 +110,19 @@ impl HeaderBytes {
             len,
             tail: self_mount::record(len, &program.entry)?,
             is_program: true,
+            entry: Some(program.entry.clone()),
         })
     }
 
     /// Returns whether the header is a program that mounts the image behind it.
     pub(crate) fn is_program(&self) -> bool {
         self.is_program
+    }
+
+    /// Returns the path of what runs in the image, if a program is put before it; empty if none was
+    /// chosen.
+    pub(crate) fn entry(&self) -> Option<Vec<u8>> {
+        self.entry.clone()
     }
 
     /// Takes the content of a file.
@@ -123,6 +134,7 @@ impl HeaderBytes {
             len,
             tail: Vec::new(),
             is_program: false,
+            entry: None,
         })
     }
 

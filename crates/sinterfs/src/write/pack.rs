@@ -11,6 +11,7 @@ use sinterfs_pipeline::{HotList, Order, Priorities, Scratch};
 
 use crate::write::create::{Blob, CreateOptions};
 use crate::write::device_names;
+use crate::write::header::HeaderBytes;
 use crate::write::job::{BuildJob, Prepared};
 use crate::write::naming::is_same_file;
 use crate::write::output::Output;
@@ -140,6 +141,7 @@ impl Work<'_> {
                 .categorizers
                 .unwrap_or_else(|| self.format.categorizers()),
             transform: request.attributes_at_end().transform()?,
+            program: self.prepared.header.as_ref().and_then(HeaderBytes::entry),
         })
     }
 

@@ -216,6 +216,7 @@ fn rewrite(
     } else {
         None
     };
+    check_entry(prepared, request, observer)?;
     let metadata = match (&remade, request.parts) {
         (Some((tree, map)), _) => MetadataPlan::Rebuild(tree, map),
         (None, RecompressParts::All | RecompressParts::Metadata) => MetadataPlan::Encode,
@@ -256,6 +257,20 @@ fn rewrite(
         pushed: None,
         rebuilt: None,
     })
+}
+
+/// Fails if the program that is to run in the image does not.
+fn check_entry(
+    prepared: &Prepared,
+    request: &RecompressRequest,
+    observer: &dyn Observer,
+) -> Result<()> {
+    let entry = prepared.header.as_ref().and_then(HeaderBytes::entry);
+    let (Some(entry), Some(source)) = (entry, prepared.input.image()) else {
+        return Ok(());
+    };
+    let transform = request.build.attributes.transform()?;
+    sinterfs_pipeline::check_program(&source.scan(observer)?, &transform, &entry)
 }
 
 /// Returns whether the metadata has to be made anew of the tree.

@@ -79,7 +79,7 @@ impl Maker<'_> {
         })
     }
 
-    /// Says what a member of an unknown type is taken for.
+    /// Returns the remark for a member of an unknown type.
     fn remark(&self, kind: &Kind) -> Option<Cow<'static, str>> {
         let flag = self.header.typeflag;
         let is_known = matches!(flag, b'0'..=b'7' | typeflag::OLD_FILE)

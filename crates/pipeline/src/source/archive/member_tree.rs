@@ -32,6 +32,9 @@ pub(in crate::source) struct BuiltTree {
     pub(in crate::source) of_nodes: Vec<u32>,
     /// Directories without a member of their own, in order.
     pub(in crate::source) implied: Vec<NodeId>,
+    /// Links to files of lower layers: their nodes, their targets from the root of the tree on, and
+    /// the members.
+    pub(in crate::source) links_below: Vec<(NodeId, Vec<u8>, u64)>,
 }
 
 /// Why a member cannot be added to the tree.
@@ -40,6 +43,10 @@ pub(in crate::source) type Refusal = &'static str;
 /// What a user has to know of a member that was added, or why it was refused.
 type Added = std::result::Result<Option<String>, Refusal>;
 
+/// Why a hard link without a target is refused.
+pub(in crate::source) const NO_TARGET: Refusal =
+    "is a hard link to a file that does not precede it in the archive";
+
 /// The tree of the members so far.
 #[derive(Default)]
 pub(in crate::source) struct MemberTree {
@@ -47,6 +54,8 @@ pub(in crate::source) struct MemberTree {
     files: Vec<MemberFile>,
     locations: Vec<ContentLocation>,
     xattrs: XattrSets,
+    /// Whether hard links without a target are kept, for a lower layer may have it.
+    keeps_links: bool,
 }
 
 /// A file of any type.
@@ -68,9 +77,19 @@ enum FileKind {
     BlockDevice(Rdev),
     Fifo,
     Socket,
+    /// A hard link to a file that is not in the archive: its path, and the member.
+    LinkBelow(Box<[u8]>, u64),
 }
 
 impl MemberTree {
+    /// Creates the tree of a layer: hard links without a target are kept.
+    pub(in crate::source) fn of_layer() -> Self {
+        Self {
+            keeps_links: true,
+            ..Self::default()
+        }
+    }
+
     /// Adds a member, and returns what was passed over of it; or why it was refused.
     pub(in crate::source) fn add(&mut self, mut member: Member) -> Result<Added> {
         if self.files.is_empty() {
@@ -96,12 +115,21 @@ impl MemberTree {
         if let Kind::HardLink(target) = &member.kind {
             match self.target(target) {
                 Ok(target) => {
+                    if let Some(below) = self.link_below(target) {
+                        self.put_link_below(parent, name, &member, below)?;
+                        return Ok(Ok(None));
+                    }
                     let passed_over = self.fill(target, &mut member)?;
                     self.set(parent, name, target);
                     return Ok(Ok(passed_over));
                 }
                 // the member has content of its own
                 Err(_) if member.size > 0 => {}
+                Err(NO_TARGET) if self.keeps_links => {
+                    let below = plain(target).unwrap_or_default().join(&b'/').into();
+                    self.put_link_below(parent, name, &member, below)?;
+                    return Ok(Ok(None));
+                }
                 Err(why) => return Ok(Err(why)),
             }
         }
@@ -143,15 +171,41 @@ impl MemberTree {
 
     /// Returns the target of a hard link.
     fn target(&self, path: &[u8]) -> std::result::Result<u32, Refusal> {
-        let missing = "is a hard link to a file that does not precede it in the archive";
         let mut at = 0;
         for name in plain(path)? {
-            at = self.child(at, name).ok_or(missing)?;
+            at = self.child(at, name).ok_or(NO_TARGET)?;
         }
         match self.names(at) {
             Some(_) => Err("is a hard link to a directory"),
             None => Ok(at),
         }
+    }
+
+    /// Returns the target of a link to a file of a lower layer, if a file is one.
+    fn link_below(&self, file: u32) -> Option<Box<[u8]>> {
+        match &self.files.get(file as usize)?.kind {
+            FileKind::LinkBelow(target, _) => Some(target.clone()),
+            _ => None,
+        }
+    }
+
+    /// Adds a link to a file of a lower layer.
+    fn put_link_below(
+        &mut self,
+        parent: u32,
+        name: &[u8],
+        member: &Member,
+        target: Box<[u8]>,
+    ) -> Result<()> {
+        let number = self.number()?;
+        self.files.push(MemberFile {
+            meta: member.meta,
+            kind: FileKind::LinkBelow(target, member.at),
+            xattrs: XattrSet::NONE,
+            implied: false,
+        });
+        self.set(parent, name, number);
+        Ok(())
     }
 
     /// Hands the content of a further name to a file without any: of several names, cpio stores it
@@ -274,7 +328,9 @@ impl MemberTree {
         if self.files.is_empty() {
             self.files.push(implied(&Meta::default()));
         }
-        let root = self.numbered(root.unwrap_or_default())?;
+        let root_path = root.unwrap_or_default();
+        let root = self.numbered(root_path)?;
+        let root_path = plain(root_path).unwrap_or_default().join(&b'/');
         for file in self.files.iter_mut().filter(|file| file.implied) {
             let Meta {
                 mode,
@@ -325,6 +381,7 @@ impl MemberTree {
             .filter(|(_, id)| is_implied(id))
             .map(|(node, _)| node);
         Ok(BuiltTree {
+            links_below: self.links_below(&growth, &before, &root_path),
             implied: implied.collect(),
             of_nodes: before
                 .iter()
@@ -333,6 +390,31 @@ impl MemberTree {
             locations: self.locations,
             tree,
         })
+    }
+
+    /// Returns the links to files of lower layers; one that leads out of the root has no target.
+    fn links_below(
+        &self,
+        growth: &TreeWalk,
+        before: &[NodeId],
+        root: &[u8],
+    ) -> Vec<(NodeId, Vec<u8>, u64)> {
+        let link = |(node, id): (NodeId, &NodeId)| {
+            let file = *growth.of_files.get(id.index())?;
+            let FileKind::LinkBelow(target, at) = &self.files.get(file as usize)?.kind else {
+                return None;
+            };
+            let within = match target.strip_prefix(root) {
+                Some(rest) if root.is_empty() => rest,
+                Some(rest) => rest.strip_prefix(b"/").unwrap_or_default(),
+                None => &[],
+            };
+            Some((node, within.to_vec(), *at))
+        };
+        if !self.keeps_links {
+            return Vec::new();
+        }
+        (0..).map(NodeId).zip(before).filter_map(link).collect()
     }
 
     /// Returns the number of the directory that a path leads to.
@@ -380,6 +462,7 @@ impl MemberTree {
             &FileKind::BlockDevice(rdev) => Content::BlockDevice(rdev),
             FileKind::Fifo => Content::Fifo,
             FileKind::Socket => Content::Socket,
+            FileKind::LinkBelow(..) => Content::File { size: 0 },
         };
         let id = builder.add(parent, name, found.meta, content)?;
         *known = Some(id);

@@ -15,6 +15,15 @@ const ADVISED_FROM: u64 = 1 << 20;
 /// Holes beyond this many extents are read as zeros, so that the list of a sparse file is bounded.
 const MAX_EXTENTS: usize = 1 << 20;
 
+/// The most that is read of a file whose size is said to be 0.
+pub(in crate::source) const MOST: u64 = 64 << 20;
+
+/// Bytes of the first read of such a file: some have no second one.
+const FIRST_READ: usize = 64 << 10;
+
+/// Bytes of further reads.
+const NEXT_READ: usize = 1 << 20;
+
 /// A regular file of a directory source, open for reading.
 #[derive(Debug)]
 pub(in crate::source) struct OpenFile {
@@ -40,9 +49,38 @@ impl OpenFile {
     }
 }
 
+/// Returns the length of a file whose size is said to be 0, by reading it: at most [`MOST`].
+pub(in crate::source) fn measured(file: &File) -> io::Result<u64> {
+    let (mut buffer, mut len) = (Vec::new(), 0);
+    while len < MOST {
+        buffer.resize(if len == 0 { FIRST_READ } else { NEXT_READ }, 0);
+        match file.read_at(&mut buffer, len) {
+            Ok(0) => break,
+            Ok(count) => len += count as u64,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(len.min(MOST))
+}
+
+/// Returns the length of a file of the kernel, and what to report of it.
+pub(in crate::source) fn without_size(file: &File) -> io::Result<(u64, Option<Error>)> {
+    let len = measured(file)?;
+    let what = match len {
+        0 => return Ok((0, None)),
+        MOST => "its size is said to be 0: stored as it was read, and not beyond 64 MiB",
+        _ => "has content although its size is said to be 0: stored as it was read",
+    };
+    Ok((len, Some(Error::invalid(what))))
+}
+
 impl FileContent for OpenFile {
     fn len(&self) -> Result<u64> {
-        Ok(self.status()?.size)
+        match self.status()?.size {
+            0 => measured(&self.file).map_err(|error| self.fail("cannot read", error)),
+            size => Ok(size),
+        }
     }
 
     fn modified(&self) -> Result<Option<Time>> {

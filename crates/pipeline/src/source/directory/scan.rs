@@ -18,10 +18,10 @@ use sinterfs_model::{
     Content, Error, FileType, NodeId, Observer, Rdev, Result, Stage, Tally, Tree, TreeBuilder,
     Xattrs,
 };
-use sinterfs_platform::{self as platform, Identity, OpenFor, Status, names, xattrs};
+use sinterfs_platform::{self as platform, Identity, OpenFor, Status, files, names, xattrs};
 
-use super::attributes;
 use super::opened::Directory;
+use super::{attributes, content, unfinished};
 use crate::threads::{self, lock};
 
 /// Entries that are added to the tree at once.
@@ -246,7 +246,7 @@ impl Walk<'_> {
         if exclude.matches_any(&path) {
             return self.excluded(dir, name);
         }
-        let status = match dir.status(name) {
+        let mut status = match dir.status(name) {
             Ok(status) => status,
             Err(error) => {
                 self.warn("cannot stat, left out", error, &path);
@@ -269,8 +269,11 @@ impl Walk<'_> {
             self.observer.warn(&error.path(self.dir.full_path(&path)));
         }
         let identity = (status.identity.device, status.identity.ino);
-        if options.skip.contains(&identity) {
+        if options.skip.contains(&identity) || self.is_unfinished(name, kind, &path) {
             return None;
+        }
+        if kind == FileType::File && status.size == 0 {
+            status.size = self.size_by_reading(dir, name, &path);
         }
         let mut target = Vec::new();
         if kind == FileType::Symlink {
@@ -290,6 +293,40 @@ impl Walk<'_> {
             target,
             stays_empty: is_excluded,
         })
+    }
+
+    /// Returns whether a file is one that a build or an extraction writes until it is complete;
+    /// reports it unless this process does.
+    fn is_unfinished(&self, name: &[u8], kind: FileType, path: &[u8]) -> bool {
+        let Some(process) = unfinished::writer(name).filter(|_| kind != FileType::Directory) else {
+            return false;
+        };
+        if process != std::process::id() {
+            let what = "an unfinished file of another run, left out";
+            self.observer
+                .warn(&Error::invalid(what).path(self.dir.full_path(path)));
+        }
+        true
+    }
+
+    /// Returns the length of a file whose size is said to be 0.
+    fn size_by_reading(&self, dir: &platform::Directory, name: &[u8], path: &[u8]) -> u64 {
+        if !files::is_without_sizes(dir.as_file()) {
+            return 0;
+        }
+        let file = dir.open_beneath(name, OpenFor::Read);
+        match file.and_then(|file| content::without_size(&file)) {
+            Ok((len, warning)) => {
+                if let Some(warning) = warning {
+                    self.observer.warn(&warning.path(self.dir.full_path(path)));
+                }
+                len
+            }
+            Err(error) => {
+                self.warn("cannot read, stored empty", error, path);
+                0
+            }
+        }
     }
 
     /// Returns an excluded name, if those are kept, as a file of its own: another name of it that

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use sinterfs_model::{Content, Error, FileContent, FileType, Meta, Result, Xattrs};
 use sinterfs_platform::{Directory, OpenFor, files, names};
 
-use super::attributes;
 use super::content::OpenFile;
+use super::{attributes, content};
 
 /// A file, without its content.
 pub(in crate::source) struct SingleFile {
@@ -47,8 +47,17 @@ pub(in crate::source) fn inspect(
         .filter(|parent| !parent.as_os_str().is_empty());
     let dir = Directory::open(parent.unwrap_or(Path::new(".")), OpenFor::Walk).map_err(failed)?;
     let status = dir.status(&name).map_err(failed)?;
+    let mut size = status.size;
+    if status.kind == Some(FileType::File) && size == 0 && files::is_without_sizes(dir.as_file()) {
+        let file = dir.open_beneath(&name, OpenFor::Read).map_err(failed)?;
+        let (len, warning) = content::without_size(&file).map_err(failed)?;
+        size = len;
+        if let Some(warning) = warning {
+            warn(warning.path(&path));
+        }
+    }
     let held = match status.kind {
-        Some(FileType::File) => SingleFileKind::Other(Content::File { size: status.size }),
+        Some(FileType::File) => SingleFileKind::Other(Content::File { size }),
         Some(FileType::CharDevice) => SingleFileKind::Other(Content::CharDevice(status.rdev)),
         Some(FileType::BlockDevice) => SingleFileKind::Other(Content::BlockDevice(status.rdev)),
         Some(FileType::Fifo) => SingleFileKind::Other(Content::Fifo),

@@ -8,15 +8,17 @@ use std::collections::BTreeMap;
 
 use sinterfs_model::{Content, FileType, Meta, NodeId, Result, Tree, TreeBuilder, Xattrs};
 
+use super::bare_marks::bare_marks;
 use super::conflicts::{Conflict, Conflicts};
 use super::input::{MergeInput, MergeOptions};
+use super::links::{LinksBelow, child};
 use super::whiteouts::{Mark, WhiteoutMarks};
 
 /// A directory without links yet.
 const DIRECTORY: Content = Content::Directory { first: 0, count: 0 };
 
 /// A node of a source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Origin {
     pub(super) part: u32,
     pub(super) node: NodeId,
@@ -24,12 +26,12 @@ pub(super) struct Origin {
 
 /// What one source has at a path of the common tree.
 #[derive(Debug, Clone, Copy)]
-struct Layer<'a> {
-    part: u32,
+pub(super) struct Layer<'a> {
+    pub(super) part: u32,
     /// The path from here to the root of the source; empty within the source.
     mount_path: &'a [u8],
     /// The node of the source; what is placed at the end of `mount_path` while that is not empty.
-    node: NodeId,
+    pub(super) node: NodeId,
 }
 
 /// A directory that is not merged yet.
@@ -50,6 +52,9 @@ pub(super) struct Union<'a> {
     origins: Vec<Option<Origin>>,
     /// The builder's ids of nodes with several names, for each source.
     linked: Vec<BTreeMap<NodeId, NodeId>>,
+    /// The directories of each source that only hold marks.
+    bare_marks: Vec<Vec<bool>>,
+    pub(super) links: LinksBelow,
     pub(super) conflicts: Conflicts,
 }
 
@@ -68,6 +73,12 @@ impl<'a> Union<'a> {
             implied,
             origins: vec![None],
             linked: vec![BTreeMap::new(); trees.len()],
+            bare_marks: parts
+                .iter()
+                .zip(trees)
+                .map(|(part, tree)| bare_marks(part, tree))
+                .collect(),
+            links: LinksBelow::default(),
             conflicts: Conflicts::default(),
         };
         let roots = roots(parts, trees);
@@ -101,7 +112,9 @@ impl<'a> Union<'a> {
             for layer in &dir.layers {
                 self.hide(layer, &mut names);
                 self.each_name(layer, |name, below| {
-                    names.entry(name).or_default().push(below);
+                    if self.is_shown(&below, names.get(name).map_or(&[], Vec::as_slice)) {
+                        names.entry(name).or_default().push(below);
+                    }
                 });
             }
             for (name, layers) in names {
@@ -149,10 +162,7 @@ impl<'a> Union<'a> {
     /// Calls `show` for each name that a layer has in its directory.
     fn each_name(&self, layer: &Layer<'a>, mut show: impl FnMut(&'a [u8], Layer<'a>)) {
         if !layer.mount_path.is_empty() {
-            let (name, mount_path) = match layer.mount_path.iter().position(|&byte| byte == b'/') {
-                Some(slash) => (&layer.mount_path[..slash], &layer.mount_path[slash + 1..]),
-                None => (layer.mount_path, &[][..]),
-            };
+            let (name, mount_path) = first_name(layer.mount_path);
             return show(
                 name,
                 Layer {
@@ -171,7 +181,68 @@ impl<'a> Union<'a> {
         }
     }
 
-    fn is_directory(&self, layer: &Layer<'_>) -> bool {
+    /// Returns whether a layer's name is one of the common tree, over what lower layers have there.
+    fn is_shown(&self, layer: &Layer<'_>, lower: &[Layer<'_>]) -> bool {
+        if !layer.mount_path.is_empty() {
+            return true;
+        }
+        let bare = self.bare_marks.get(layer.part as usize);
+        if bare.and_then(|bare| bare.get(layer.node.index())) == Some(&true) {
+            return lower.last().is_some_and(|top| self.is_directory(top));
+        }
+        self.links.follow(Origin::from(*layer)).is_some()
+    }
+
+    /// Returns the layers of a name in a directory, those that are seen: all that have a directory
+    /// there, or the one that has something else.
+    pub(super) fn shown(&self, dir: &[Layer<'a>], name: &[u8]) -> Vec<Layer<'a>> {
+        let mut layers: Vec<Layer<'a>> = Vec::new();
+        for layer in dir {
+            let below = if layer.mount_path.is_empty() {
+                let (tree, marks) = (self.tree(layer), self.marks(layer));
+                if marks.is_opaque(tree, layer.node) || marks.hides(tree, layer.node, name) {
+                    layers.clear();
+                }
+                let node = child(tree, layer.node, name);
+                let node = node.filter(|_| marks.of_name(name).is_none());
+                node.map(|node| Layer { node, ..*layer })
+            } else {
+                let (first, mount_path) = first_name(layer.mount_path);
+                (first == name).then_some(Layer {
+                    mount_path,
+                    ..*layer
+                })
+            };
+            let Some(below) = below.filter(|below| self.is_shown(below, &layers)) else {
+                continue;
+            };
+            let is_seen_with =
+                |top: &Layer<'_>| self.is_directory(top) && self.is_directory(&below);
+            if !layers.last().is_some_and(is_seen_with) {
+                layers.clear();
+            }
+            let is_whiteout = below.mount_path.is_empty()
+                && self
+                    .marks(&below)
+                    .is_whiteout(self.tree(&below), below.node);
+            if !is_whiteout {
+                layers.push(below);
+            }
+        }
+        layers
+    }
+
+    /// Returns the layers of the common root.
+    pub(super) fn roots(&self) -> Vec<Layer<'a>> {
+        roots(self.parts, self.trees)
+    }
+
+    /// Returns the path at which the root of a source is.
+    pub(super) fn place(&self, part: u32) -> &'a [u8] {
+        self.parts.get(part as usize).map_or(&[], |part| &part.at)
+    }
+
+    pub(super) fn is_directory(&self, layer: &Layer<'_>) -> bool {
         !layer.mount_path.is_empty()
             || self.tree(layer).node(layer.node).content.kind() == FileType::Directory
     }
@@ -231,6 +302,14 @@ impl<'a> Union<'a> {
     }
 
     fn add_leaf(&mut self, parent: NodeId, name: &[u8], layer: &Layer<'a>) -> Result<()> {
+        let Some(origin) = self.links.follow(Origin::from(*layer)) else {
+            return Ok(());
+        };
+        let layer = &Layer {
+            part: origin.part,
+            node: origin.node,
+            ..*layer
+        };
         let tree = self.tree(layer);
         let node = tree.node(layer.node);
         let part = layer.part as usize;
@@ -243,11 +322,8 @@ impl<'a> Union<'a> {
         };
         let id = self.builder.add(parent, name, node.meta, content)?;
         self.take_xattrs(id, layer)?;
-        self.origins.push(Some(Origin {
-            part: layer.part,
-            node: layer.node,
-        }));
-        if node.links > 1 {
+        self.origins.push(Some(origin));
+        if node.links > 1 || self.links.is_target(origin) {
             self.linked[part].insert(layer.node, id);
         }
         Ok(())
@@ -280,6 +356,14 @@ impl<'a> Union<'a> {
     }
 }
 
+/// Splits a path that is not empty into its first name and the rest.
+fn first_name(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().position(|&byte| byte == b'/') {
+        Some(slash) => (&path[..slash], &path[slash + 1..]),
+        None => (path, &[]),
+    }
+}
+
 /// Returns the layers of the common root.
 fn roots<'a>(parts: &'a [MergeInput], trees: &'a [Tree]) -> Vec<Layer<'a>> {
     let mut layers = Vec::with_capacity(parts.len());
@@ -302,10 +386,7 @@ pub(super) fn picked<'a>(
     part: &'a MergeInput,
     tree: &'a Tree,
 ) -> impl Iterator<Item = (NodeId, &'a [u8])> {
-    part.picks.iter().filter_map(|(name, at)| {
-        let children = tree.children(NodeId::ROOT);
-        let found = children.binary_search_by(|link| tree.bytes(link.name).cmp(name));
-        let link = children.get(found.ok()?)?;
-        Some((link.node, at.as_slice()))
-    })
+    part.picks
+        .iter()
+        .filter_map(|(name, at)| Some((child(tree, NodeId::ROOT, name)?, at.as_slice())))
 }

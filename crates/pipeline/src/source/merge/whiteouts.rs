@@ -6,6 +6,8 @@
 
 use sinterfs_model::{Content, Error, NodeId, Rdev, Result, Tree};
 
+use super::links::child;
+
 /// The prefix of OCI whiteouts.
 const PREFIX: &[u8] = b".wh.";
 /// The name that makes a directory opaque.
@@ -46,6 +48,12 @@ impl WhiteoutMarks {
             hidden if hidden.starts_with(PREFIX) => Mark::Ignored,
             hidden => Mark::Whiteout(hidden),
         })
+    }
+
+    /// Returns whether names in a directory hide a name of lower layers.
+    pub(super) fn hides(self, tree: &Tree, dir: NodeId, name: &[u8]) -> bool {
+        let has = |mark: &[u8]| child(tree, dir, mark).is_some();
+        self.names && (has(OPAQUE) || has(&[PREFIX, name].concat()))
     }
 
     /// Returns whether a directory is opaque.

@@ -4,8 +4,8 @@
 //! Enters: a request; a directory, images, or a dump. Leaves: an image, objects.
 //!
 //! **Invariant:** the image depends on the files alone, not on the store or on threads. It gets its
-//! name when all objects that it names are durable. A file that cannot be read ends the build: its
-//! digest is that of all of its content.
+//! name when all objects that it names are durable. A file that cannot be read is reported and has
+//! no content in the image: a digest is that of all of a content.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -68,9 +68,16 @@ fn build_from_input(
         sinterfs_pipeline::refuse_long_holes(source, &tree)?;
         let left_out = counting.count();
         let reader = ContentHasher::new(&tree, store.as_ref(), observer);
-        sinterfs_pipeline::for_each_file(source, &tree, request.threads, &reader, observer)?;
+        let counts =
+            sinterfs_pipeline::for_each_file(source, &tree, request.threads, &reader, observer)?;
         let (mut bodies, changed) = reader.finish();
-        let pipeline = pipeline(&tree, &bodies, left_out, changed);
+        let mut pipeline = pipeline(
+            &tree,
+            &bodies,
+            left_out,
+            changed.saturating_add(counts.grown),
+        );
+        pipeline.unreadable = counts.unreadable;
         request.attributes_at_end().transform()?.apply(&mut tree)?;
         let single = |node: NodeId| tree.node(node).links <= 1;
         let files = Files::of_tree(&tree, kept(request), |node| {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sinterfs_model::{FileContent, Loss, NodeId, Observer, Result, Source, Tree};
+use sinterfs_model::{FileContent, LinkBelow, Loss, NodeId, Observer, Result, Source, Tree};
 use sinterfs_pipeline::source::Archive;
 
 use super::docker_archive::holds_image;
@@ -47,12 +47,22 @@ impl Source for NoticingArchive {
         Ok(tree)
     }
 
+    fn scan_layer(&self, observer: &dyn Observer) -> Result<(Tree, Vec<LinkBelow>)> {
+        let (tree, links) = self.archive.scan_layer(observer)?;
+        self.is_image.store(holds_image(&tree), Ordering::Relaxed);
+        Ok((tree, links))
+    }
+
     fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
         self.archive.open(tree, file)
     }
 
     fn has_entry(&self, directory: NodeId) -> bool {
         self.archive.has_entry(directory)
+    }
+
+    fn may_change(&self, file: NodeId) -> bool {
+        self.archive.may_change(file)
     }
 
     fn rank(&self, tree: &Tree, file: NodeId) -> u64 {
