@@ -39,9 +39,9 @@ impl PathArgs {
         self.follow || self.all_there
     }
 
-    /// Returns the paths of an image that are meant, and an error for each that is none. With
-    /// `--all-there` the first of these is returned as such. Directories that cannot be listed go to
-    /// `unread`.
+    /// Returns the paths of an image that are meant, and an error for each other pattern. With
+    /// `--all-there` the first error is returned as such. Directories that cannot be listed go
+    /// to `unread`.
     pub fn chosen(
         &self,
         image: &dyn Image,
@@ -62,7 +62,7 @@ impl PathArgs {
     }
 
     /// Returns the paths of an image that are left out. Directories that cannot be listed go to
-    /// `unread`.
+    /// to `unread`.
     pub fn left_out(&self, image: &dyn Image, unread: &mut Unread) -> Result<Vec<OsString>> {
         if self.leave_out.is_empty() {
             return Ok(Vec::new());

@@ -781,21 +781,24 @@ pax = lambda record: h(b'pax', len(record), b'x') + record.ljust(512, b'\0')
 end, junk = bytes(1024), b'J' * 1024
 def w(name, *parts): open(name, 'wb').write(b''.join(parts))
 rest = f(b'lost') + f(b'kept') + end
-for n, flag, name, link in (('5', b'5', b'd/', b''), ('2', b'2', b's', b'x'), ('6', b'6', b'p', b''),
-                            ('3', b'3', b'c', b''), ('4', b'4', b'b', b''), ('7', b'7', b'd/', b'')):
+for n, flag, name, link in (('5', b'5', b'd/', b''), ('2', b'2', b's', b'x'),
+                            ('6', b'6', b'p', b''), ('3', b'3', b'c', b''),
+                            ('4', b'4', b'b', b''), ('7', b'7', b'd/', b'')):
     w(n + '.tar', h(name, 1024, flag, link), rest)
     w('pax%s.tar' % n, pax(b'13 size=1024\n'), h(name, 0, flag, link), rest)
     w('junk%s.tar' % n, h(name, 1024, flag, link), junk, rest)
 w('4096.tar', h(b'd/', 4096, b'5'), f(b'd/lost'), end)
 w('link.tar', f(b'a'), pax(b'12 mtime=12\n'), h(b'l', 5, b'1', b'a'), rest)
-w('twice.tar', f(b'a'), pax(b'12 mtime=12\n'), h(b'l', 5, b'1', b'a'), b'hello'.ljust(512, b'\0'), rest)
+w('twice.tar', f(b'a'), pax(b'12 mtime=12\n'), h(b'l', 5, b'1', b'a'),
+  b'hello'.ljust(512, b'\0'), rest)
 w('junkl.tar', f(b'a'), pax(b'12 mtime=12\n'), h(b'l', 1024, b'1', b'a'), junk, rest)
 w('junkq.tar', h(b'q', 1024, b'Q'), junk, rest)
 w('junkm.tar', h(b'm', 1024, b'M'), junk, rest)
 w('junkv.tar', h(b'v', 1024, b'V'), junk, rest)
 def m(mode, name, content, size=None):
     size = len(content) if size is None else size
-    b = b'070701' + b''.join(b'%08x' % x for x in (len(name), mode, 0, 0, 1, 1000, size, 0, 0, 0, 0, len(name) + 1, 0))
+    numbers = (len(name), mode, 0, 0, 1, 1000, size, 0, 0, 0, 0, len(name) + 1, 0)
+    b = b'070701' + b''.join(b'%08x' % x for x in numbers)
     b += name + b'\0'; b += bytes(-len(b) % 4) + content
     return b + bytes(-len(b) % 4)
 rest = m(0o100644, b'lost', b'hello') + m(0o100644, b'kept', b'hello')

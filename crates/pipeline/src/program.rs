@@ -25,7 +25,7 @@ pub fn check_program(tree: &Tree, transform: &Transform, path: &[u8]) -> Result<
     let wanted = if path.is_empty() { DEFAULT } else { path };
     let fail = |error: Error| Err(error.path(names::path_buf(wanted.to_vec())));
     match find(&changed, wanted) {
-        Found::File(node) => {
+        ProgramEntry::File(node) => {
             let node = changed.node(node);
             let what = match node.content {
                 Content::File { .. } if node.meta.mode & 0o111 != 0 => return Ok(()),
@@ -34,21 +34,21 @@ pub fn check_program(tree: &Tree, transform: &Transform, path: &[u8]) -> Result<
             };
             fail(Error::invalid(what))
         }
-        Found::Nothing if !path.is_empty() => fail(Error::not_found(
+        ProgramEntry::Nothing if !path.is_empty() => fail(Error::not_found(
             "the program that the image runs is not in it",
         )),
-        Found::Nothing | Found::Outside => Ok(()),
+        ProgramEntry::Nothing | ProgramEntry::Outside => Ok(()),
     }
 }
 
 /// What a path leads to.
-enum Found {
+enum ProgramEntry {
     File(NodeId),
     Nothing,
     Outside,
 }
 
-fn find(tree: &Tree, path: &[u8]) -> Found {
+fn find(tree: &Tree, path: &[u8]) -> ProgramEntry {
     let mut links = 0;
     let mut above = vec![NodeId::ROOT];
     let mut todo: Vec<&[u8]> = path.split(|&byte| byte == b'/').rev().collect();
@@ -58,7 +58,7 @@ fn find(tree: &Tree, path: &[u8]) -> Found {
             b".." => {
                 above.pop();
                 if above.is_empty() {
-                    return Found::Outside;
+                    return ProgramEntry::Outside;
                 }
                 continue;
             }
@@ -66,27 +66,27 @@ fn find(tree: &Tree, path: &[u8]) -> Found {
         }
         let here = above.last().copied().unwrap_or(NodeId::ROOT);
         if !matches!(tree.node(here).content, Content::Directory { .. }) {
-            return Found::Nothing;
+            return ProgramEntry::Nothing;
         }
         let children = tree.children(here);
         let found = children.binary_search_by(|link| tree.bytes(link.name).cmp(name));
         let Some(link) = found.ok().and_then(|found| children.get(found)) else {
-            return Found::Nothing;
+            return ProgramEntry::Nothing;
         };
         match tree.node(link.node).content {
             Content::Symlink(target) => {
                 let target = tree.bytes(target);
                 links += 1;
                 if target.starts_with(b"/") {
-                    return Found::Outside;
+                    return ProgramEntry::Outside;
                 }
                 if links > MAX_LINKS {
-                    return Found::Nothing;
+                    return ProgramEntry::Nothing;
                 }
                 todo.extend(target.split(|&byte| byte == b'/').rev());
             }
             _ => above.push(link.node),
         }
     }
-    Found::File(above.last().copied().unwrap_or(NodeId::ROOT))
+    ProgramEntry::File(above.last().copied().unwrap_or(NodeId::ROOT))
 }

@@ -9,6 +9,7 @@ mod bare_marks;
 mod conflicts;
 mod input;
 mod links;
+mod resolve_links;
 mod union;
 mod whiteouts;
 
@@ -19,7 +20,8 @@ use sinterfs_model::{
 };
 
 use conflicts::display_path;
-use union::{Origin, Union};
+use links::Origin;
+use union::Union;
 
 pub use conflicts::{Conflict, Conflicts};
 pub use input::{MergeInput, MergeOptions};

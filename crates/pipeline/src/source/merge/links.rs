@@ -1,22 +1,26 @@
 //! Hard links of layers to files of lower layers.
 //!
-//! In: layers that are scanned, and the links of each. Out: the file that each link is one more
-//! name of. **Invariant:** a link leads to a lower layer only, so chains of links end; one whose
-//! target no lower layer shows is not part of the common tree.
+//! In: links and the files they lead to. Out: the file that each link is one more name of.
+//! **Invariant:** a link without a file is not part of the common tree.
 
 use std::collections::{HashMap, HashSet};
 
-use sinterfs_model::{LinkBelow, NodeId, Observer};
+use sinterfs_model::NodeId;
 
-use super::union::{Layer, Origin, Union};
+/// A node of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Origin {
+    pub(super) part: u32,
+    pub(super) node: NodeId,
+}
 
 /// The links of all layers.
 #[derive(Debug, Default)]
 pub(super) struct LinksBelow {
     /// The file of each link; `None` if there is none.
-    files: HashMap<Origin, Option<Origin>>,
+    pub(super) files: HashMap<Origin, Option<Origin>>,
     /// Files that links lead to.
-    targets: HashSet<Origin>,
+    pub(super) targets: HashSet<Origin>,
 }
 
 impl LinksBelow {
@@ -31,55 +35,6 @@ impl LinksBelow {
     /// Returns whether links lead to a file.
     pub(super) fn is_target(&self, node: Origin) -> bool {
         self.targets.contains(&node)
-    }
-}
-
-impl Union<'_> {
-    /// Finds the files of the links of all layers, lowest first; warns of links without a file.
-    pub(super) fn follow_links(&mut self, links: &[Vec<LinkBelow>], observer: &dyn Observer) {
-        for (part, links) in (0..).zip(links) {
-            for link in links {
-                let file = self.file_below(part, &link.target);
-                if file.is_none() {
-                    observer.warn(&link.missing);
-                }
-                let node = link.node;
-                self.links.targets.extend(file);
-                self.links.files.insert(Origin { part, node }, file);
-            }
-        }
-    }
-
-    /// Returns what the layers below one show at a path of its source, if it is no directory.
-    fn file_below(&self, part: u32, target: &[u8]) -> Option<Origin> {
-        if target.is_empty() {
-            return None;
-        }
-        let mut layers = self.roots();
-        layers.retain(|layer| layer.part < part);
-        let at = self.place(part);
-        let mut names: Vec<&[u8]> = at.split(|&byte| byte == b'/').collect();
-        names.retain(|name| !name.is_empty());
-        names.extend(target.split(|&byte| byte == b'/'));
-        let (last, parents) = names.split_last()?;
-        for name in parents {
-            layers = self.shown(&layers, name);
-            if !layers.last().is_some_and(|top| self.is_directory(top)) {
-                return None;
-            }
-        }
-        let layers = self.shown(&layers, last);
-        let top = layers.last().filter(|top| !self.is_directory(top))?;
-        self.links.follow(Origin::from(*top))
-    }
-}
-
-impl From<Layer<'_>> for Origin {
-    fn from(layer: Layer<'_>) -> Self {
-        Self {
-            part: layer.part,
-            node: layer.node,
-        }
     }
 }
 

@@ -11,18 +11,11 @@ use sinterfs_model::{Content, FileType, Meta, NodeId, Result, Tree, TreeBuilder,
 use super::bare_marks::bare_marks;
 use super::conflicts::{Conflict, Conflicts};
 use super::input::{MergeInput, MergeOptions};
-use super::links::{LinksBelow, child};
+use super::links::{LinksBelow, Origin, child};
 use super::whiteouts::{Mark, WhiteoutMarks};
 
 /// A directory without links yet.
 const DIRECTORY: Content = Content::Directory { first: 0, count: 0 };
-
-/// A node of a source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Origin {
-    pub(super) part: u32,
-    pub(super) node: NodeId,
-}
 
 /// What one source has at a path of the common tree.
 #[derive(Debug, Clone, Copy)]
