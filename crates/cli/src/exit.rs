@@ -1,8 +1,13 @@
 //! Exit codes: one table from error kinds.
 
 use std::process::ExitCode;
+<<<<<<< HEAD
 
 use sinterfs::ops::Unread;
+=======
+use std::sync::atomic::{AtomicBool, Ordering};
+
+>>>>>>> wt-a
 use sinterfs::{Error, Kind};
 
 use crate::{messages, text};
@@ -22,6 +27,27 @@ pub const NOT_FOUND: u8 = 5;
 
 /// An error of the system.
 pub const SYSTEM: u8 = 7;
+
+/// Whether something of an archive that was opened was passed over or may be missing.
+static INCOMPLETE: AtomicBool = AtomicBool::new(false);
+
+/// Remembers that something of an archive was passed over or may be missing.
+pub fn set_incomplete() {
+    INCOMPLETE.store(true, Ordering::Relaxed);
+}
+
+/// Returns the code of a command: not success if something of an archive was passed over. For a
+/// search, which ends with 1 if nothing matched, that is the code of what could not be searched.
+pub fn of_command(code: ExitCode, is_search: bool) -> ExitCode {
+    let is_complete = !INCOMPLETE.load(Ordering::Relaxed);
+    if is_search && !is_complete {
+        return ExitCode::from(DAMAGED);
+    }
+    if is_complete || code != ExitCode::SUCCESS {
+        return code;
+    }
+    ExitCode::from(PARTIAL)
+}
 
 /// Maps an error's kind to the exit code that `sinter --help` documents.
 pub const fn code(kind: Kind) -> u8 {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sinterfs_block::cache::BlockCache;
 use sinterfs_model::{
     Capability, Content, Cursor, Dirent, Error, Extent, ExtentSource, FileContent, FileType,
-    FsInfo, Image as ModelImage, ImageInfo, Ino, Inode, Kind, Loss, NodeId, Observer, Rdev, Result,
+    FsInfo, Image as ModelImage, ImageInfo, Ino, Inode, Loss, NodeId, Observer, Rdev, Result,
     Source, Stage, Tally, Tree, Xattrs,
 };
 use sinterfs_ops::StoredBlock;
@@ -45,7 +45,7 @@ pub(crate) fn open(path: &Path) -> Result<Image> {
     let tree = archive.scan(&kept)?;
     let mut left_out = kept.0.into_inner().unwrap_or_else(PoisonError::into_inner);
     let losses = archive.losses().into_iter();
-    left_out.extend(losses.map(|loss: Loss| loss.to_string()));
+    left_out.extend(losses.map(|loss: Loss| Error::unsupported(loss.to_string())));
     let image = Arc::new(ArchiveImage {
         info: info(&tree),
         archive,
@@ -82,9 +82,9 @@ fn info(tree: &Tree) -> ImageInfo {
     }
 }
 
-/// The warnings of a scan, as text.
+/// The warnings of a scan.
 #[derive(Debug, Default)]
-struct KeptWarnings(Mutex<Vec<String>>);
+struct KeptWarnings(Mutex<Vec<Error>>);
 
 impl Observer for KeptWarnings {
     fn expect(&self, _: Stage, _: Tally) {}
@@ -93,7 +93,22 @@ impl Observer for KeptWarnings {
 
     fn warn(&self, warning: &Error) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.push(warning.to_string());
+        kept.push(copy(warning));
+    }
+}
+
+/// Makes a warning again, but for its cause.
+fn copy(warning: &Error) -> Error {
+    let mut copy = Error::new(warning.kind(), warning.what().to_owned());
+    if let Some(place) = warning.place() {
+        copy = match place.offset {
+            Some(offset) => copy.at(place.structure.clone(), offset),
+            None => copy.within(place.structure.clone()),
+        };
+    }
+    match warning.concerned_path() {
+        Some(path) => copy.path(path),
+        None => copy,
     }
 }
 
@@ -280,7 +295,7 @@ struct Opened {
     /// Content is not encoded, so it stays empty.
     cache: Arc<BlockCache>,
     /// What a tree cannot hold of it.
-    left_out: Vec<String>,
+    left_out: Vec<Error>,
 }
 
 impl Handle for Opened {
@@ -301,10 +316,7 @@ impl Handle for Opened {
     }
 
     fn warnings(&self) -> Vec<Error> {
-        let left_out = self.left_out.iter();
-        left_out
-            .map(|what| Error::new(Kind::Invalid, what.clone()))
-            .collect()
+        self.left_out.iter().map(copy).collect()
     }
 
     fn cache(&self) -> &Arc<BlockCache> {

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use sinterfs::verify::{Anchor, Root, Trust};
-use sinterfs::{Error, Image, OpenOptions, Result};
+use sinterfs::{Error, Image, Kind, OpenOptions, Result};
 
 use crate::args::remote::RemoteArgs;
-use crate::{size, text};
+use crate::{exit, size, text};
 
 /// The heading of these flags. It is set per flag, because the image itself has no heading.
 const OPENING: &str = "Opening the image";
@@ -135,6 +135,12 @@ impl ImageArgs {
         self.refuse_directory()?;
         let opened = sinterfs::open_tree(&self.image, options)?;
         print_warnings(&opened, &self.image);
+        let is_archive = opened.format() == "archive";
+        // what a tree cannot hold, such as attributes, is no part of an archive that is missing
+        let is_part = |warning: &Error| warning.kind() != Kind::Unsupported;
+        if is_archive && opened.warnings().iter().any(is_part) {
+            exit::set_incomplete();
+        }
         Ok(opened)
     }
 

@@ -51,6 +51,7 @@ use clap::Subcommand;
 use sinterfs::Result;
 
 use crate::args::extract::ExtractArgs;
+use crate::exit;
 #[cfg(not(target_os = "linux"))]
 use no_mounts::{self as mount, self as mounts, self as umount};
 
@@ -98,6 +99,16 @@ pub enum Command {
 /// `words` is the command line that was parsed, for a command that starts the program again;
 /// `definitions` returns those of the whole program, for commands about the program itself.
 pub fn run(
+    command: Command,
+    words: &[OsString],
+    definitions: fn() -> clap::Command,
+) -> Result<ExitCode> {
+    let is_search = matches!(command, Command::Grep(_));
+    let code = dispatch(command, words, definitions)?;
+    Ok(exit::of_command(code, is_search))
+}
+
+fn dispatch(
     command: Command,
     words: &[OsString],
     definitions: fn() -> clap::Command,

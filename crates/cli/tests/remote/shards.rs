@@ -1,6 +1,6 @@
 //! Many images as one tree.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sinterfs_testkit::http_server::HttpServer;
@@ -150,7 +150,7 @@ fn the_documented_script_loses_nothing() {
     }
     let point = dir.path().join("mnt");
     let mut words = vec![Path::new("mount")];
-    words.extend(shards.iter().map(|shard| shard.as_path()));
+    words.extend(shards.iter().map(PathBuf::as_path));
     words.push(&point);
     run(words);
     let mounted = Mounted(point);

@@ -203,7 +203,7 @@ impl Archive {
         if member.size > 0 && !matches!(member.kind, Kind::File | Kind::HardLink(_)) {
             let size = member.size;
             warn(format!(
-                "{size} bytes of content of what is no regular file, passed over"
+                "{size} bytes of content, which only a regular file can have, passed over"
             ));
         }
         match names.add(member)? {
