@@ -1,13 +1,9 @@
 //! Exit codes: one table from error kinds.
 
 use std::process::ExitCode;
-<<<<<<< HEAD
-
-use sinterfs::ops::Unread;
-=======
 use std::sync::atomic::{AtomicBool, Ordering};
 
->>>>>>> wt-a
+use sinterfs::ops::Unread;
 use sinterfs::{Error, Kind};
 
 use crate::{messages, text};
