@@ -249,6 +249,7 @@ mod tests {
     use sinterfs_model::{BlockId, Category, MapExtent, Segment};
 
     use super::*;
+    use crate::write::BLOCK;
     use crate::write::Compression;
     use crate::write::body::{self, Body};
     use crate::write::inline_tails::INLINE_TAILS_MAX;
