@@ -152,7 +152,7 @@ fn a_rename_without_replacing_keeps_what_has_the_name() {
         std::fs::write(dir.path().join(name), name).unwrap();
     }
     let error = root.rename_new(b"new", b"old").unwrap_err();
-    assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
+    assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
     assert_eq!(std::fs::read(dir.path().join("old")).unwrap(), b"old");
     root.rename_new(b"new", b"other").unwrap();
     assert_eq!(std::fs::read(dir.path().join("other")).unwrap(), b"new");
