@@ -462,15 +462,20 @@ fn hard_links_lead_to_lower_layers() {
         tar -C 1 --xattrs -cf 1.tar bash gone usr; tar -C 2 -cf 2.tar usr/bin/obj bash sh
         tar --delete -f 2.tar usr/bin/obj
         tar -C 3 -cf 3.tar bash third own own2 .wh.gone; tar --delete -f 3.tar bash
+        mkdir -p 4/bin; ln 2/usr/bin/obj 4/bin/obj; ln 4/bin/obj 4/fourth; ln -s usr/bin 1/bin
+        tar -C 1 --xattrs -cf 1.tar bash bin gone usr
+        tar -C 4 -cf 4.tar bin/obj fourth; tar --delete -f 4.tar bin/obj
         "#,
     );
-    let found = built(work, &["1.tar", "2.tar", "3.tar"], &[]);
+    let found = built(work, &["1.tar", "2.tar", "3.tar", "4.tar"], &[]);
     assert_eq!(found["bash"], found["usr/bin/obj"]);
     let names: Vec<_> = found.into_keys().collect();
     assert_eq!(
         names,
         [
             "bash",
+            "bin",
+            "fourth",
             "own",
             "own2",
             "sh",
@@ -482,7 +487,7 @@ fn hard_links_lead_to_lower_layers() {
     );
     shell(
         work,
-        "cd to; test $(stat -c %h bash) = 4 -a bash -ef sh -a sh -ef third -a sh -ef usr/bin/obj
+        "cd to; test $(stat -c %h bash) = 5 -a fourth -ef sh -a bash -ef sh -a sh -ef third -a sh -ef usr/bin/obj
          test own -ef own2; grep -qx content bash; test -x third",
     );
     // what no lower layer has is named
