@@ -423,3 +423,91 @@ fn layers_are_what_their_digests_say_whoever_made_those() {
         assert!(!built && words.contains(why), "{words}");
     }
 }
+
+#[test]
+fn whiteouts_make_no_directory() {
+    let dir = scratch();
+    let work = dir.path();
+    shell(
+        work,
+        r#"
+        mkdir -p 1/test/deep 1/kept 2/test/deep 2/kept 2/file 2/nowhere/at 2/made
+        echo t >1/test/deep/t; echo k >1/kept/k; echo l >1/kept/l; echo f >1/file
+        touch 2/.wh.test 2/test/deep/.wh.t 2/kept/.wh.k 2/file/.wh.x 2/nowhere/at/.wh.all 2/made/.wh.x
+        tar -C 1 -cf 1.tar test kept file
+        tar -C 2 --no-recursion -cf 2.tar .wh.test test/deep/.wh.t kept/.wh.k file/.wh.x \
+            nowhere/at/.wh.all made made/.wh.x
+        tar -C 2 --no-recursion -cf 3.tar test/deep/.wh.t
+        "#,
+    );
+    for sources in [&["1.tar", "2.tar"][..], &["1.tar", "2.tar", "3.tar"]] {
+        let found = built(work, sources, &[]);
+        let names: Vec<_> = found.into_keys().collect();
+        assert_eq!(names, ["file", "kept", "kept/l", "made"], "{sources:?}");
+    }
+}
+
+#[test]
+fn hard_links_lead_to_lower_layers() {
+    let dir = scratch();
+    let work = dir.path();
+    shell(
+        work,
+        r#"
+        mkdir -p 1/usr/bin 2/usr/bin 3
+        echo content >1/usr/bin/obj; setfattr -n user.of -v it 1/usr/bin/obj || true
+        chmod 755 1/usr/bin/obj
+        echo old >1/bash; echo other >1/gone
+        cp 1/usr/bin/obj 2/usr/bin/obj; ln 2/usr/bin/obj 2/bash; ln 2/usr/bin/obj 2/sh
+        ln 2/usr/bin/obj 3/third; ln 2/usr/bin/obj 3/bash; echo own >3/own; ln 3/own 3/own2
+        touch 3/.wh.gone
+        tar -C 1 --xattrs -cf 1.tar bash gone usr; tar -C 2 -cf 2.tar usr/bin/obj bash sh
+        tar --delete -f 2.tar usr/bin/obj
+        tar -C 3 -cf 3.tar bash third own own2 .wh.gone; tar --delete -f 3.tar bash
+        mkdir -p 4/bin; ln 2/usr/bin/obj 4/bin/obj; ln 4/bin/obj 4/fourth; ln -s usr/bin 1/bin
+        tar -C 1 --xattrs -cf 1.tar bash bin gone usr
+        tar -C 4 -cf 4.tar bin/obj fourth; tar --delete -f 4.tar bin/obj
+        "#,
+    );
+    let found = built(work, &["1.tar", "2.tar", "3.tar", "4.tar"], &[]);
+    assert_eq!(found["bash"], found["usr/bin/obj"]);
+    let names: Vec<_> = found.into_keys().collect();
+    assert_eq!(
+        names,
+        [
+            "bash",
+            "bin",
+            "fourth",
+            "own",
+            "own2",
+            "sh",
+            "third",
+            "usr",
+            "usr/bin",
+            "usr/bin/obj"
+        ]
+    );
+    shell(
+        work,
+        "cd to; test $(stat -c %h bash) = 5 -a fourth -ef sh -a bash -ef sh -a sh -ef third \
+         -a sh -ef usr/bin/obj
+         test own -ef own2; grep -qx content bash; test -x third",
+    );
+    // what no lower layer has is named
+    for sources in [&["2.tar"][..], &["3.tar", "2.tar"]] {
+        let mut command = sinter();
+        command
+            .current_dir(work)
+            .args(["build", "--force", "-l1", "-q", "-o", "x.dwarfs"]);
+        let output = command.args(sources).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{sources:?}: {output:?}");
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        for name in ["2.tar/bash", "2.tar/sh"] {
+            let named = words.lines().find(|line| line.contains(name));
+            assert!(
+                named.is_some_and(|line| line.contains("left out")),
+                "{words}"
+            );
+        }
+    }
+}

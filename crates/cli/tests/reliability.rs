@@ -159,3 +159,86 @@ fn a_proof_makes_no_check_weaker() {
     }
     assert!(caught > 10, "no damage was found at all");
 }
+
+/// Packs a directory and fails unless it is done with warnings that have all of these words.
+const PACK: &str = r#"
+pack() {
+    code=0; "$SINTER" build -q "$1" -o "$2" $3 2>errors || code=$?
+    [ $code = 1 ] || { echo "$2 $3: exit code $code"; cat errors; exit 1; }
+}
+named() { grep -F -- "$1" errors | grep -q "$2" || { echo "not named: $1 $2"; cat errors; exit 1
+}; }
+"#;
+
+#[test]
+fn files_of_the_kernel_have_their_content() {
+    let work = scratch();
+    let text = PACK.to_owned()
+        + r#"
+        for format in dwarfs squashfs erofs composefs iso9660; do
+            store=; [ $format != composefs ] || store=--digest-store=store
+            pack /proc/sys/kernel/random x.$format "-f $format $store"
+            named random/uuid "its size is said to be 0"
+            [ -n "$("$SINTER" cat x.$format uuid)" ] || { echo "$format: empty"; exit 1; }
+        done
+        mkdir tree
+        code=0
+        "$SINTER" build -q tree -o x --pseudo 'ostype l /proc/sys/kernel/ostype' -f dwarfs \
+            2>errors || code=$?
+        [ $code = 1 ] && [ "$("$SINTER" cat x ostype)" = "$(cat /proc/sys/kernel/ostype)" ]
+        "#;
+    let output = script(work.path(), &text);
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn unfinished_files_of_other_runs_are_left_out_by_name() {
+    let work = scratch();
+    let text = PACK.to_owned()
+        + r#"
+        mkdir -p tree/d; echo x >tree/f; echo y >tree/d/.o.img.123.tmp; echo z >tree/.sinter-77-0
+        echo k >tree/.kept.tmp; echo k >tree/kept.123.tmp; mkdir tree/.dir.123.tmp
+        echo i >tree/.dir.123.tmp/in
+        for format in dwarfs squashfs composefs; do
+            pack tree x.$format "-f $format"
+            named tree/d/.o.img.123.tmp unfinished; named tree/.sinter-77-0 unfinished
+            found=$("$SINTER" find x.$format | sort | tr '\n' ' ')
+            for name in .o.img .sinter; do case $found in *$name*) echo "$found"; exit 1;; esac
+            done
+            for name in .kept.tmp kept.123.tmp .dir.123.tmp/in; do
+                case $found in *$name*) ;; *) echo "$found"; exit 1;; esac
+            done
+        done
+        "#;
+    let output = script(work.path(), &text);
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn an_image_runs_no_file_that_is_not_executable() {
+    let work = scratch();
+    let text = r#"
+        mkdir tree; echo x >tree/file; printf '#!/bin/sh\n' >tree/run; chmod +x tree/run
+        ln -s run tree/link
+        refused() {
+            code=0; "$SINTER" "$@" -q 2>errors || code=$?
+            [ $code = 2 ] && grep -q "$words" errors && [ ! -e made ] || {
+                echo "$* $code"; cat errors; exit 1; }
+        }
+        for format in dwarfs squashfs; do
+            words="not executable"; refused build tree -o made -f $format --self-mount=file
+            words="not a regular file"; refused build tree -o made -f $format --self-mount=/
+            "$SINTER" build tree -o plain -f $format -q
+            rebuild=; [ $format = dwarfs ] || rebuild=--rebuild
+            words="not executable"; refused recompress plain -o made $rebuild --self-mount=file
+            for path in run /link; do
+                "$SINTER" build tree -o made -f $format -q --self-mount=$path || exit 1; rm made
+                "$SINTER" recompress plain -o made -q $rebuild --self-mount=$path || exit 1; rm made
+            done
+            "$SINTER" build tree -o made -f $format -q --self-mount=file --chmod=a+x || exit 1
+            rm made plain
+        done
+        "#;
+    let output = script(work.path(), text);
+    assert!(output.status.success(), "{output:?}");
+}

@@ -110,7 +110,12 @@ fn visit<E: FileVisitor>(
     each: &E,
     state: &mut E::State,
 ) -> std::result::Result<bool, (Error, bool)> {
-    let content = source.open(tree, file).map_err(|error| (error, true))?;
+    let content = match source.open(tree, file) {
+        Ok(content) => content,
+        // it had nothing to lose
+        Err(_) if paths::size(tree, file) == 0 => return Ok(false),
+        Err(error) => return Err((error, true)),
+    };
     let watched = WatchedContent {
         inner: content,
         failed: Cell::new(false),

@@ -559,3 +559,99 @@ fn names_that_are_replaced_during_the_scan_come_once() {
         }
     });
 }
+
+/// A directory in which something happens after the scan.
+struct Meddled<'a>(Directory, Box<dyn Fn() + Send + Sync + 'a>);
+
+impl Source for Meddled<'_> {
+    fn scan(&self, observer: &dyn sinterfs_model::Observer) -> sinterfs_model::Result<Tree> {
+        let tree = self.0.scan(observer)?;
+        (self.1)();
+        Ok(tree)
+    }
+
+    fn open(
+        &self,
+        tree: &Tree,
+        file: NodeId,
+    ) -> sinterfs_model::Result<Box<dyn sinterfs_model::FileContent>> {
+        self.0.open(tree, file)
+    }
+
+    fn may_change(&self, file: NodeId) -> bool {
+        self.0.may_change(file)
+    }
+}
+
+#[test]
+fn an_empty_file_that_grows_after_the_scan_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["log", "still", "gone"] {
+        write(dir.path().join(name), "");
+    }
+    write(dir.path().join("other"), "x");
+    let source = Meddled(
+        Directory::open(dir.path(), Options::default()).unwrap(),
+        Box::new(|| {
+            write(dir.path().join("log"), "line");
+            fs::remove_file(dir.path().join("gone")).unwrap();
+        }),
+    );
+    let (writer, image) = MemoryWriter::new(1 << 20);
+    let observer = Memory::default();
+    let report = build(&source, writer, &BuildOptions::default(), &observer).unwrap();
+    assert_eq!(image.lock().unwrap().contents()["log"], b"");
+    assert_eq!((report.unreadable, report.changed), (0, 1));
+    let warned = observer.warned();
+    assert!(warned.len() == 1 && warned[0].contains("log"), "{warned:?}");
+}
+
+/// Counts the visited files with content, and reads them.
+struct Visitor(std::sync::atomic::AtomicU64);
+
+impl sinterfs_pipeline::FileVisitor for Visitor {
+    type State = ();
+
+    fn start(&self) {}
+
+    fn read(
+        &self,
+        (): &mut (),
+        _: NodeId,
+        content: &dyn sinterfs_model::FileContent,
+    ) -> sinterfs_model::Result<()> {
+        let mut bytes = vec![0; content.len()? as usize];
+        content.read_at(0, &mut bytes)?;
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn end(&self, (): ()) -> sinterfs_model::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_visit_goes_on_after_a_file_that_cannot_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["a", "gone", "z"] {
+        write(dir.path().join(name), name);
+    }
+    let gone = dir.path().join("gone");
+    let source = Meddled(
+        Directory::open(dir.path(), Options::default()).unwrap(),
+        Box::new(|| fs::remove_file(&gone).unwrap()),
+    );
+    let observer = Memory::default();
+    let tree = source.scan(&observer).unwrap();
+    let visitor = Visitor(0.into());
+    let counts = sinterfs_pipeline::for_each_file(&source, &tree, 2, &visitor, &observer);
+    let counts = counts.unwrap();
+    assert_eq!((counts.unreadable, counts.grown), (1, 0));
+    assert_eq!(visitor.0.into_inner(), 2);
+    let warned = observer.warned();
+    assert!(
+        warned.len() == 1 && warned[0].contains("gone"),
+        "{warned:?}"
+    );
+}

@@ -209,13 +209,12 @@ impl Manifest {
             return Err(Error::corrupt(what));
         }
         let mut size = status.size;
-        if size == 0 {
-            let file = self.root.open_at(place)?;
-            if files::is_without_sizes(&file) {
-                let read = measured(&file);
-                size = read
-                    .map_err(|error| Error::io(format!("cannot read {}", display_path()), error))?;
-            }
+        if size == 0
+            && let Ok(file) = self.root.open_at(place)
+            && files::is_without_sizes(&file)
+        {
+            let read = measured(&file);
+            size = read.map_err(|e| Error::io(format!("cannot read {}", display_path()), e))?;
         }
         Ok(Origin {
             path: place.to_vec(),

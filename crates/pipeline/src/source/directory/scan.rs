@@ -9,6 +9,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::fs::TryLockError;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -269,7 +270,7 @@ impl Walk<'_> {
             self.observer.warn(&error.path(self.dir.full_path(&path)));
         }
         let identity = (status.identity.device, status.identity.ino);
-        if options.skip.contains(&identity) || self.is_unfinished(name, kind, &path) {
+        if options.skip.contains(&identity) || self.is_unfinished(dir, name, kind, &path) {
             return None;
         }
         if kind == FileType::File && status.size == 0 {
@@ -296,12 +297,22 @@ impl Walk<'_> {
     }
 
     /// Returns whether a file is one that a build or an extraction writes until it is complete;
-    /// reports it unless this process does.
-    fn is_unfinished(&self, name: &[u8], kind: FileType, path: &[u8]) -> bool {
+    /// reports it unless this process has it locked.
+    fn is_unfinished(
+        &self,
+        dir: &platform::Directory,
+        name: &[u8],
+        kind: FileType,
+        path: &[u8],
+    ) -> bool {
         let Some(process) = unfinished::writer(name).filter(|_| kind != FileType::Directory) else {
             return false;
         };
-        if process != std::process::id() {
+        let is_locked = || {
+            let file = dir.open_beneath(name, OpenFor::Read);
+            file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+        };
+        if process != std::process::id() || !is_locked() {
             let what = "an unfinished file of another run, left out";
             self.observer
                 .warn(&Error::invalid(what).path(self.dir.full_path(path)));

@@ -8,6 +8,9 @@ use sinterfs_model::{LinkBelow, Observer};
 use super::links::Origin;
 use super::union::{Layer, Union};
 
+/// The most symlinks on the way to a file, as in Linux.
+const MAX_SYMLINKS: usize = 40;
+
 impl Union<'_> {
     /// Finds the files of the links of all layers, lowest first; warns of links without a file.
     pub(super) fn follow_links(&mut self, links: &[Vec<LinkBelow>], observer: &dyn Observer) {
@@ -25,26 +28,42 @@ impl Union<'_> {
     }
 
     /// Returns what the layers below one show at a path of its source, if it is no directory.
+    /// Symlinks on the way are followed, one at the end is the file.
     fn file_below(&self, part: u32, target: &[u8]) -> Option<Origin> {
         if target.is_empty() {
             return None;
         }
-        let mut layers = self.roots();
-        layers.retain(|layer| layer.part < part);
-        let at = self.place(part);
-        let mut names: Vec<&[u8]> = at.split(|&byte| byte == b'/').collect();
-        names.retain(|name| !name.is_empty());
-        names.extend(target.split(|&byte| byte == b'/'));
-        let (last, parents) = names.split_last()?;
-        for name in parents {
-            layers = self.shown(&layers, name);
-            if !layers.last().is_some_and(|top| self.is_directory(top)) {
-                return None;
+        let mut roots = self.roots();
+        roots.retain(|layer| layer.part < part);
+        let path = [self.place(part), target].join(&b'/');
+        let mut todo: Vec<&[u8]> = path.split(|&byte| byte == b'/').rev().collect();
+        let (mut above, mut symlinks) = (vec![roots], 0);
+        while let Some(name) = todo.pop() {
+            match name {
+                b"" | b"." => continue,
+                b".." => {
+                    above.truncate(above.len().saturating_sub(1).max(1));
+                    continue;
+                }
+                _ => {}
             }
+            let layers = self.shown(above.last()?, name);
+            let top = *layers.last()?;
+            if self.is_directory(&top) {
+                above.push(layers);
+                continue;
+            }
+            if todo.is_empty() {
+                return self.links.follow(Origin::from(top));
+            }
+            let text = self.symlink(&top).filter(|_| symlinks < MAX_SYMLINKS)?;
+            symlinks += 1;
+            if text.starts_with(b"/") {
+                above.truncate(1);
+            }
+            todo.extend(text.split(|&byte| byte == b'/').rev());
         }
-        let layers = self.shown(&layers, last);
-        let top = layers.last().filter(|top| !self.is_directory(top))?;
-        self.links.follow(Origin::from(*top))
+        None
     }
 }
 

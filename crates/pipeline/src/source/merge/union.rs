@@ -225,6 +225,15 @@ impl<'a> Union<'a> {
         layers
     }
 
+    /// Returns the text of a symlink.
+    pub(super) fn symlink(&self, layer: &Layer<'_>) -> Option<&'a [u8]> {
+        let tree = self.tree(layer);
+        match tree.node(layer.node).content {
+            Content::Symlink(text) => Some(tree.bytes(text)),
+            _ => None,
+        }
+    }
+
     /// Returns the layers of the common root.
     pub(super) fn roots(&self) -> Vec<Layer<'a>> {
         roots(self.parts, self.trees)
