@@ -12,7 +12,7 @@ pub(crate) mod object_verification;
 mod overlay;
 mod serve;
 
-pub use access::{AccessRecorder, AccessReport};
+pub use access::{AccessRecorder, AccessReport, OnLine};
 pub use allocator::return_freed_memory;
 pub use cache_trimmer::CacheTrimmer;
 pub use memory::default_cache_bytes;

@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::json;
-use sinterfs::mount::{AccessRecorder, AccessReport};
+use sinterfs::mount::{AccessRecorder, AccessReport, OnLine};
 use sinterfs::{Error, Image, Result};
 
 use super::remote::ReadNotes;
@@ -92,14 +92,12 @@ impl StatsArgs {
         let record = self.record.as_ref().map(full).transpose()?;
         let record = record.map(|path| RecordFile::new(path, reads));
         let record = record.transpose()?.map(|file| Arc::new(Mutex::new(file)));
-        let on_read = record
-            .clone()
-            .map(|record| -> Box<dyn FnMut(&[u8]) + Send> {
-                Box::new(move |line| {
-                    let record = record.lock();
-                    record.unwrap_or_else(PoisonError::into_inner).add(line);
-                })
-            });
+        let on_read = record.clone().map(|record| -> OnLine {
+            Box::new(move |line| {
+                let record = record.lock();
+                record.unwrap_or_else(PoisonError::into_inner).add(line);
+            })
+        });
         let watch = Arc::new(AccessRecorder::new(opened, on_read));
         let stats = self.stats.as_ref().map(full).transpose()?;
         let stats = stats.map(|path| {
