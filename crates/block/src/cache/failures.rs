@@ -31,6 +31,8 @@ struct DecodeFailure {
     since: Instant,
     keep: Duration,
     error: Error,
+    /// Whether the block could not even be opened: no byte of it can be read.
+    at_open: bool,
 }
 
 impl DecodeFailure {
@@ -51,9 +53,15 @@ impl Failures {
         None
     }
 
+    /// Returns why a block could not be opened a short time ago.
+    pub(super) fn get_at_open(&self, key: u128) -> Option<Error> {
+        let is_at_open = self.0.lock().get(&key)?.at_open;
+        self.get(key).filter(|_| is_at_open)
+    }
+
     /// Takes notice of a failure of decoding that began at `start`; returns whether it is
     /// remembered.
-    pub(super) fn note(&self, key: u128, start: Instant, error: &Error) -> bool {
+    pub(super) fn note(&self, key: u128, start: Instant, error: &Error, at_open: bool) -> bool {
         let now = Instant::now();
         let took = now.saturating_duration_since(start);
         if error.kind() != Kind::Corrupt || took < SLOW {
@@ -70,6 +78,7 @@ impl Failures {
             since: now,
             keep: took.saturating_mul(TIMES),
             error: copy(error),
+            at_open,
         };
         failures.insert(key, failure);
         true

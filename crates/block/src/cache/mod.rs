@@ -224,7 +224,7 @@ impl BlockCache {
 
     /// Returns whether a block that failed stays, with the bytes before the damage.
     fn keeps_failed(&self, key: u128, begun: Option<Instant>, error: &Error) -> bool {
-        let note = |begun| self.failures.note(key, begun, error);
+        let note = |begun| self.failures.note(key, begun, error, false);
         self.failures.get(key).is_some() || begun.is_some_and(note)
     }
 
@@ -285,7 +285,7 @@ impl BlockCache {
         }
         let begun = Instant::now();
         decode(buf).inspect_err(|error| {
-            self.failures.note(key, begun, error);
+            self.failures.note(key, begun, error, false);
         })
     }
 
@@ -306,7 +306,8 @@ impl BlockCache {
             GuardResult::Value(CacheEntry::Failed(error)) => return Err(copy(&error)),
             GuardResult::Timeout => unreachable!("no timeout was given"),
         };
-        if let Some(error) = self.failures.get(key) {
+        // bytes before the damage of a block that could be opened are still read
+        if let Some(error) = self.failures.get_at_open(key) {
             return Err(error);
         }
         let begun = Instant::now();
@@ -327,7 +328,7 @@ impl BlockCache {
             }
             Err(error) => {
                 self.misses.fetch_add(1, Ordering::Relaxed);
-                self.failures.note(key, begun, &error);
+                self.failures.note(key, begun, &error, true);
                 let shared = copy(&error);
                 let _ = guard.insert(CacheEntry::Failed(Arc::new(shared)));
                 cache.remove_if(&key, |outcome| matches!(outcome, CacheEntry::Failed(_)));
