@@ -513,14 +513,39 @@ fn damaged_blocks_are_errors() {
     assert_eq!(error.unwrap_err().kind(), Kind::Corrupt);
 }
 
-/// Opens an image that must be refused.
+/// Opens an image of which the whole or an entry must be refused: the listing of its directory
+/// ends with an error then.
 fn refused(bytes: &[u8], what: &str) -> Error {
-    let Err(error) = open(bytes) else {
-        panic!("{what} is accepted");
+    let error = match open(bytes) {
+        Ok(image) => listing_error(&image, image.info().root, 0),
+        Err(error) => Some(error),
     };
+    let error = error.unwrap_or_else(|| panic!("{what} is accepted"));
     assert_eq!(error.kind(), Kind::Corrupt, "{what}: {error}");
-    assert!(error.place().is_some(), "{what}: {error}");
+    // a place in the image, or the entries of the directory by name
+    let names_entries = error.to_string().contains("entries are left out: ");
+    assert!(error.place().is_some() || names_entries, "{what}: {error}");
     error
+}
+
+/// Lists a directory and those in it; returns the first error. Names that are listed are sound.
+fn listing_error(image: &Iso9660, dir: Ino, depth: u32) -> Option<Error> {
+    assert!(depth < 8, "directories that do not end");
+    let mut below = Vec::new();
+    let listed = image.read_dir(dir, Cursor::START, &mut |entry| {
+        let is_sound = !entry.name.is_empty() && !entry.name.contains(&b'/');
+        assert!(is_sound && !matches!(entry.name, b"." | b".."));
+        below.push(entry.ino);
+        ControlFlow::Continue(())
+    });
+    let is_directory = |&ino: &Ino| {
+        let inode = image.inode(ino);
+        inode.is_ok_and(|inode| inode.kind == FileType::Directory)
+    };
+    let mut directories = below.into_iter().filter(is_directory);
+    listed
+        .err()
+        .or_else(|| directories.find_map(|ino| listing_error(image, ino, depth + 1)))
 }
 
 #[test]

@@ -95,7 +95,7 @@ mod tests {
         for _ in 0..2 {
             let what = errors.end(Ino(1)).unwrap_err().to_string();
             assert!(
-                what.ends_with("the name \"..\"; the name \"a/b\""),
+                what.ends_with("the name \"..\"; corrupt image: the name \"a/b\""),
                 "{what}"
             );
         }

@@ -115,16 +115,31 @@ fn a_tree_of_any_depth_can_be_walked() {
     assert!(resolve(&image, path.as_bytes(), Follow::All).is_ok());
 }
 
+/// Walks an image to its end; returns the paths that could not be walked, and why.
+fn broken(image: &dyn Image) -> Vec<String> {
+    let mut broken = Vec::new();
+    walk(image, Ino(0), &mut |visit| {
+        if let Visit::Broken(entry, error) = visit {
+            broken.push(format!("{}: {error}", entry.path.escape_ascii()));
+        }
+        Ok(WalkStep::On)
+    })
+    .unwrap();
+    broken
+}
+
 #[test]
 fn directories_that_hold_themselves_are_refused() {
     let mut b = Builder::new(meta(0o755, 0, 0), 4096);
     let outer = b.dir(ROOT, b"outer", meta(0o755, 0, 0));
     let inner = b.dir(outer, b"inner", meta(0o755, 0, 0));
     b.link(inner, b"again", outer);
-    let error = walk(&b.finish(0), Ino(0), &mut |_| Ok(WalkStep::On)).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "outer/inner/again: corrupt image: a directory is in more than one place"
+    let found = broken(&b.finish(0));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("outer/inner/again: "), "{found:?}");
+    assert!(
+        found[0].ends_with("corrupt image: a directory is in more than one place"),
+        "{found:?}"
     );
 
     // No cycle, but ways that double with every level.
@@ -135,8 +150,7 @@ fn directories_that_hold_themselves_are_refused() {
         b.link(dir, b"two", next);
         dir = next;
     }
-    let error = walk(&b.finish(0), Ino(0), &mut |_| Ok(WalkStep::On)).unwrap_err();
-    assert_eq!(error.kind(), Kind::Corrupt);
+    assert_eq!(broken(&b.finish(0)).len(), 60);
 }
 
 #[test]
