@@ -53,6 +53,7 @@ pub fn extract(
         owner: owner.unwrap_or(defaults.owner),
         report_owner: owner != Some(false),
         permissions,
+        usual_modes: false,
         rights: false,
         times,
         time: None,

@@ -118,6 +118,10 @@ pub struct ExtractArgs {
     #[arg(long, conflicts_with = "archive")]
     pub no_permissions: bool,
 
+    /// With --no-permissions, use 0666 and 0777 less the umask, for options of other programs.
+    #[arg(long, hide = true)]
+    pub usual_modes: bool,
+
     /// Restore attributes that give rights even with --no-permissions, for other programs' options.
     #[arg(long, hide = true, requires = "no_permissions")]
     pub rights: bool,

@@ -120,6 +120,7 @@ fn options(args: &ExtractArgs) -> ExtractOptions {
         owner: (defaults.owner || args.owner) && !args.no_owner,
         report_owner: !args.no_owner,
         permissions: !args.no_permissions,
+        usual_modes: args.usual_modes,
         rights: args.rights,
         times: !args.no_times,
         time: args.set_time,

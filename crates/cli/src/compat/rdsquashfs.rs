@@ -143,6 +143,7 @@ fn extraction(parsed: &Parsed, path: &OsStr) -> Vec<OsString> {
         (!parsed.is_given("-X"), "--no-xattrs"),
         (!parsed.is_given("-T"), "--no-times"),
         (!parsed.is_given("-C"), "--no-permissions"),
+        (!parsed.is_given("-C"), "--usual-modes"),
         (parsed.is_given("-X") && !parsed.is_given("-C"), "--rights"),
         (parsed.is_given("-O"), "--owner"),
         (!parsed.is_given("-O"), "--no-owner"),

@@ -54,7 +54,7 @@ pub(crate) fn of_open(job: &Extraction<'_>, file: &File, spot: Spot, inode: &Ino
         if !found.is_some_and(|status| has_mode(&status, inode)) {
             set_mode_of_open(job, file, spot, inode);
         }
-    } else if KEEPS.modes {
+    } else if KEEPS.modes && !job.options.usual_modes {
         report(job, spot, UNSET_MODE, narrow(file, inode));
     }
     if job.options.times {

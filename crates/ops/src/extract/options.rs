@@ -41,6 +41,9 @@ pub struct ExtractOptions {
     /// without set-id and sticky bits, and only attributes of the users (`user.`) are restored: no
     /// capabilities, access lists or labels.
     pub permissions: bool,
+    /// Uses 0666 and 0777 less the umask in place of the permissions of the image, if these are not
+    /// restored.
+    pub usual_modes: bool,
     /// Restores attributes that give rights even if permissions are not restored.
     pub rights: bool,
     /// Restores times to the nanosecond.
@@ -79,6 +82,7 @@ impl Default for ExtractOptions {
             owner: sinterfs_platform::process::is_root(),
             report_owner: true,
             permissions: true,
+            usual_modes: false,
             rights: false,
             times: true,
             time: None,

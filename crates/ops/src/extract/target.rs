@@ -54,6 +54,7 @@ pub(crate) struct Target {
     /// final ones are set (a file that one thread writes may have them from the start, see
     /// `first_mode`), else those of the image, less what the umask takes.
     permissions: bool,
+    usual_modes: bool,
     /// The owner and group that new files have, and whether they will be changed.
     own: (u32, u32),
     chown: bool,
@@ -62,8 +63,7 @@ pub(crate) struct Target {
     leftovers: Leftovers,
     /// The file systems that are written to, each with a directory on it.
     file_systems: Mutex<HashMap<Rdev, u32>>,
-    /// Names that are not made, by when the walk met them: another of the directory is the same one
-    /// here.
+    /// Names that are not made, by when the walk met them: another is the same one here.
     refused: HashSet<usize>,
 }
 
@@ -103,6 +103,7 @@ impl Target {
             made_root: made_root || is_unfinished(&found),
             overwrite,
             permissions: options.permissions,
+            usual_modes: options.usual_modes,
             own: process::owner(),
             chown: options.owner,
             came: Mutex::new(HashMap::from([(0, came)])),
@@ -160,8 +161,7 @@ impl Target {
     }
 
     /// Returns the initial permissions of a file that one thread writes: the final ones, if new
-    /// files have the right owner and the group has no more rights than others. Where permissions
-    /// are not restored, they are those of the image, which the umask narrows.
+    /// files have the right owner and the group has no more rights than others.
     pub(crate) fn first_mode(&self, inode: &Inode) -> u32 {
         let mode = u32::from(inode.meta.mode);
         let plain = mode & 0o7000 == 0 && mode >> 3 & 7 == mode & 7;
@@ -174,18 +174,21 @@ impl Target {
 
     /// Returns the initial permissions of a file that several threads open.
     pub(crate) fn part_mode(&self, inode: &Inode) -> u32 {
-        if self.permissions {
-            0o600
-        } else {
-            u32::from(inode.meta.mode) & 0o777 | 0o600
-        }
+        self.mode_of(inode, 0o666) | 0o600
+    }
+
+    /// Returns what the umask narrows where permissions are not restored.
+    fn mode_of(&self, inode: &Inode, usual: u32) -> u32 {
+        let mode = u32::from(inode.meta.mode) & 0o777;
+        let mode = if self.usual_modes { usual } else { mode };
+        if self.permissions { 0 } else { mode }
     }
 
     fn dir_mode(&self, inode: &Inode) -> u32 {
         if self.permissions {
             UNFINISHED
         } else {
-            u32::from(inode.meta.mode) & 0o777 | 0o700
+            self.mode_of(inode, 0o777) | 0o700
         }
     }
 
@@ -381,7 +384,7 @@ impl Target {
 
     /// Makes a device, fifo or socket; `false` if an existing file is kept.
     pub(crate) fn make_special(&self, dir: &Directory, name: &[u8], inode: &Inode) -> Result<bool> {
-        let final_mode = u32::from(inode.meta.mode) & 0o777;
+        let final_mode = self.mode_of(inode, 0o666);
         let mode = if self.permissions { 0o600 } else { final_mode };
         self.make(dir, name, "can't make the special file", |name| {
             dir.make_special(name, inode.kind, mode, inode.rdev)
