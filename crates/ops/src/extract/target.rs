@@ -177,7 +177,6 @@ impl Target {
         self.mode_of(inode, 0o666) | 0o600
     }
 
-    /// Returns what the umask narrows where permissions are not restored.
     fn mode_of(&self, inode: &Inode, usual: u32) -> u32 {
         let mode = u32::from(inode.meta.mode) & 0o777;
         let mode = if self.usual_modes { usual } else { mode };
