@@ -112,9 +112,10 @@ pub struct ExtractArgs {
     #[arg(long, conflicts_with = "archive")]
     pub owner: bool,
 
-    /// Restore nothing that gives rights: permissions are what the umask leaves of those of the
-    /// image, without set-id bits, and only attributes of users (user.*) are restored, no
-    /// capabilities, access lists or labels.
+    /// Restore nothing that gives rights; the umask narrows permissions.
+    ///
+    /// Permissions are those of the image less the umask, without set-id bits. Only attributes of
+    /// users (user.*) are restored: no capabilities, access lists or labels.
     #[arg(long, conflicts_with = "archive")]
     pub no_permissions: bool,
 
@@ -157,7 +158,8 @@ pub struct ExtractArgs {
     #[arg(long)]
     pub stop_on_error: bool,
 
-    /// Wait until everything is on the disk, and fail if something cannot be written there.
+    /// Wait until everything is on the disk, and fail if it cannot be.
+    ///
     /// Archives with a name are always synced.
     #[arg(long, conflicts_with = "archive")]
     pub sync: bool,
