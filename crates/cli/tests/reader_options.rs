@@ -12,7 +12,7 @@ use support::archives::words_of;
 use support::{build, is_root, run, scratch, shell, sinter, try_run};
 
 const DEVICE: (&str, &str) = ("--device", "erofs, composefs and wim images");
-const IMAGE: (&str, &str) = ("--image", "wim images");
+const IMAGE: (&str, &str) = ("--image", "wim, udf and iso9660 images");
 const OBJECTS: (&str, &str) = ("--objects", "erofs and composefs images");
 
 /// Images and archives of the same tree.
@@ -67,6 +67,9 @@ fn an_option_of_other_formats_is_refused() {
     let files = Files::new();
     for format in ["dwarfs", "squashfs", "cramfs", "iso9660"] {
         for option in [DEVICE, IMAGE, OBJECTS] {
+            if format == "iso9660" && option == IMAGE {
+                continue;
+            }
             for command in ["ls", "info", "check", "convert", "extract"] {
                 let mut words = vec![command, format];
                 if let "convert" | "extract" = command {
@@ -80,6 +83,11 @@ fn an_option_of_other_formats_is_refused() {
     }
     files.refused(&["ls", "erofs"], IMAGE);
     files.refused(&["ls", "wim"], OBJECTS);
+    let words = ["ls", "--image", "1"].map(Path::new);
+    let output = try_run(words.into_iter().chain([&*files.path("iso9660")]));
+    let said = words_of(&output);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(said.contains("no tree \"1\""), "{said}");
     assert!(!files.path("new").exists());
 }
 
