@@ -92,7 +92,7 @@ def test_a_partition_of_a_disk_is_chosen(disk, tree):
 
 def test_where_there_is_no_choice_it_is_refused(images, wim):
     for name in ["dwarfs", "squashfs", "erofs"]:
-        says = f"`image` is for wim images; this is an? {name} image"
+        says = f"`image` is for wim, udf and iso9660 images; this is an? {name} image"
         with pytest.raises(sinterfs.InvalidRequestError, match=says):
             sinterfs.Image.open(images[name], image=1)
         with pytest.raises(sinterfs.InvalidRequestError, match=says):

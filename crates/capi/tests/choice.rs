@@ -112,7 +112,11 @@ fn a_partition_of_a_disk_is_chosen() {
         let said = choose.says(&disk, path, "partition", number);
         assert_eq!(said.len(), 73, "{said}");
         let said = choose.says(image, path, "image", "1");
-        expect(&said, Errno::INVAL, "`image` is for wim images");
+        expect(
+            &said,
+            Errno::INVAL,
+            "`image` is for wim, udf and iso9660 images",
+        );
     }
     let said = choose.says(&disk, path, "partition", "3");
     expect(&said, Errno::NOENT, "no partition 3");

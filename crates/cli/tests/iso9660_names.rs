@@ -210,6 +210,7 @@ fn discs_with_two_trees_are_read_by_udf() {
         return;
     }
     assert!(disc("rock-ridge.iso", &["-R"]));
+    assert!(disc("hidden.iso", &["-R", "-hide", "install.wim"]));
     let said = |words: &[&str], image: &Path| {
         let output = try_run(words.iter().map(Path::new).chain([image]));
         let (out, told) = (output.stdout, output.stderr);
@@ -234,11 +235,16 @@ fn discs_with_two_trees_are_read_by_udf() {
     let to = ["convert", "--force", "-o", out.to_str().unwrap()];
     let (code, told) = said(&to, &plain);
     assert!(code == 0 && told.contains("ISO 9660"), "{told}");
-    // a symlink is an empty file in this UDF tree
-    let (code, told) = said(&to, &path("rock-ridge.iso"));
+    // a symlink is an empty file in this UDF tree, and a file is not in the other tree
+    let (code, told) = said(&to, &path("hidden.iso"));
     assert!(code == 1 && told.contains("/link"), "{told}");
     let whole = [&to[..], &["--image", "iso9660"]].concat();
-    assert_eq!(said(&whole, &path("rock-ridge.iso")).0, 0);
+    assert_eq!(said(&whole, &path("hidden.iso")).0, 0);
+    // the tree of ISO 9660 has everything
+    let (code, told) = said(&to, &path("rock-ridge.iso"));
+    assert_eq!(code, 0, "{told}");
+    let (_, listed) = said(&["ls", "-l"], &path("rock-ridge.iso"));
+    assert!(listed.contains("link -> README.TXT"), "{listed}");
 
     let mut bytes = fs::read(&plain).unwrap();
     let set = (257..400).find(|block| bytes[block * 2048..][..2] == [0, 1]);

@@ -8,6 +8,7 @@
 mod blobs;
 mod chunks;
 mod content;
+mod damaged;
 mod decoding;
 mod dentries;
 mod digests;

@@ -4,9 +4,8 @@
 //! bytes, and a function that opens it. Out: these bytes, from memory if they are cached.
 //!
 //! **Invariant:** concurrent readers of a missing block share one decode, and each waits only for
-//! the bytes it needs. A failure is reported to all waiting readers and is not cached, so that the
-//! next read tries again, unless decoding takes long (`failures.rs`); bytes before damage stay
-//! readable. A block that is being read or decoded
+//! the bytes it needs. A failure is reported to all waiting readers and is not cached: the next
+//! read tries again, and bytes before damage stay readable. A block that is being read or decoded
 //! is not evicted. Memory is bounded by the capacity, plus the blocks that are being decoded.
 //!
 //! A block in progress can take more memory than a finished one, since some decoders have a window
@@ -18,7 +17,6 @@ mod ahead;
 mod block;
 mod blocks;
 mod entry;
-mod failures;
 mod fair_mutex;
 mod file_readers;
 mod shared_error;
@@ -30,17 +28,16 @@ use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Weak};
 
 use quick_cache::sync::GuardResult;
-use sinterfs_model::{Error, Result};
+use sinterfs_model::Result;
 
 use ahead::AheadPolicy;
 use block::{Access, Block, InUse};
 use blocks::{Blocks, Starting, finish_in_background, spawn};
 use entry::CacheEntry;
-use failures::Failures;
 use shared_error::copy;
 use spill::Spill;
 
-use crate::locks::{AtomicU64, Instant, Mutex, OnceLock, Ordering};
+use crate::locks::{AtomicU64, Mutex, OnceLock, Ordering};
 
 pub use ahead::NextBlocks;
 pub use block::Opened;
@@ -55,7 +52,6 @@ pub struct BlockCache {
     /// The images whose blocks are opened before a reader requests them.
     next_blocks: Mutex<Vec<Weak<dyn NextBlocks>>>,
     spill: OnceLock<Spill>,
-    failures: Failures,
 }
 
 /// Bytes of a file for which at least is prepared, where blocks are small.
@@ -103,7 +99,6 @@ impl BlockCache {
             ahead: AheadPolicy::new(),
             next_blocks: Mutex::new(Vec::new()),
             spill: OnceLock::new(),
-            failures: Failures::default(),
         }
     }
 
@@ -188,9 +183,6 @@ impl BlockCache {
     ) -> Result<()> {
         let start = self.ahead.start();
         let (in_use, opened) = self.block(key, open)?;
-        // of what is decoded no time is taken
-        let is_ready = in_use.has(offset.saturating_add(buf.len() as u64));
-        let begun = (!is_ready).then(Instant::now);
         let read = in_use.read(offset, buf);
         let decoded = matches!(read, Ok(Access::Decoded));
         let count = if opened || decoded {
@@ -200,9 +192,7 @@ impl BlockCache {
         };
         count.fetch_add(1, Ordering::Relaxed);
         // a stored block keeps no failure, and its checksums stay valid
-        if let (Err(error), false) = (&read, in_use.is_stored())
-            && !self.keeps_failed(key, begun, error)
-        {
+        if read.is_err() && !in_use.is_stored() {
             self.blocks.forget(key, &in_use);
         }
         if !decoded && !opened {
@@ -220,12 +210,6 @@ impl BlockCache {
             }
         }
         read.map(drop)
-    }
-
-    /// Returns whether a block that failed stays, with the bytes before the damage.
-    fn keeps_failed(&self, key: u128, begun: Option<Instant>, error: &Error) -> bool {
-        let note = |begun| self.failures.note(key, begun, error, false);
-        self.failures.get(key).is_some() || begun.is_some_and(note)
     }
 
     /// Returns a block to a reader that needs it again and again: its bytes take no lookup in the
@@ -280,13 +264,7 @@ impl BlockCache {
             return self.read(key, 0, buf, open);
         }
         self.misses.fetch_add(1, Ordering::Relaxed);
-        if let Some(error) = self.failures.get(key) {
-            return Err(error);
-        }
-        let begun = Instant::now();
-        decode(buf).inspect_err(|error| {
-            self.failures.note(key, begun, error, false);
-        })
+        decode(buf)
     }
 
     /// Returns whether a block is cached, which does not count as a use of it.
@@ -306,11 +284,6 @@ impl BlockCache {
             GuardResult::Value(CacheEntry::Failed(error)) => return Err(copy(&error)),
             GuardResult::Timeout => unreachable!("no timeout was given"),
         };
-        // bytes before the damage of a block that could be opened are still read
-        if let Some(error) = self.failures.get_at_open(key) {
-            return Err(error);
-        }
-        let begun = Instant::now();
         // if `open` panics, the guard is dropped and a waiter opens the block
         let opened = match self.spill.get() {
             Some(spill) => spill.open(key, open),
@@ -328,7 +301,6 @@ impl BlockCache {
             }
             Err(error) => {
                 self.misses.fetch_add(1, Ordering::Relaxed);
-                self.failures.note(key, begun, &error, true);
                 let shared = copy(&error);
                 let _ = guard.insert(CacheEntry::Failed(Arc::new(shared)));
                 cache.remove_if(&key, |outcome| matches!(outcome, CacheEntry::Failed(_)));
@@ -365,7 +337,6 @@ impl BlockCache {
     pub fn clear(&self) {
         self.blocks.file_readers.clear();
         self.blocks.cache.clear();
-        self.failures.clear();
     }
 }
 

@@ -88,6 +88,13 @@ impl Iso9660 {
         Ok(allocated)
     }
 
+    /// Returns where the stored bytes of a file begin, compressed or not; `None` if there are none.
+    pub fn stored_start(&self, ino: Ino) -> Result<Option<u64>> {
+        let (_, node) = self.file(ino)?;
+        let first = self.stored(node).locate(0);
+        Ok(first.ok().map(|(start, _)| start))
+    }
+
     /// Visits the stored blocks of a file: their positions, lengths and codecs.
     pub fn stored_blocks(
         &self,

@@ -1,8 +1,9 @@
 //! The row of UDF: our options to its own, and the choice between the two trees of a disc that has
 //! an ISO 9660 tree, too.
 //!
-//! **Invariant:** of a disc with both trees the one of UDF is read, if its root can be read, or if
-//! it is asked for by name; that of ISO 9660 says when it is read in its place.
+//! **Invariant:** of a disc with both trees, the UDF tree is read if its root can be read, unless
+//! the ISO 9660 tree has Rock Ridge and everything that the UDF tree has. The option `image` chooses
+//! either. Where ISO 9660 is read because the UDF tree is damaged, there is a warning.
 
 mod bridge;
 
@@ -41,10 +42,13 @@ impl Format for UdfFormat {
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
         let is_bridge = || is_iso9660(&**source, options.start_offset());
-        let is_other_named = options.image.as_deref() == Some(ISO9660);
         Ok(Bid::if_certain(match of(source, options)? {
             Probe::Absent => false,
-            Probe::Sound => !is_other_named || !is_bridge()?,
+            Probe::Sound => match options.image.as_deref() {
+                Some(ISO9660) => !is_bridge()?,
+                Some(_) => true,
+                None => !is_bridge()? || !other_has_everything(source, options)?,
+            },
             Probe::Damaged(_) => options.image.as_deref() == Some(UDF) || !is_bridge()?,
         }))
     }
@@ -104,6 +108,20 @@ impl Format for UdfFormat {
 /// Looks for a file system of UDF.
 pub(super) fn of(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Probe> {
     probe(source, &own_options(options))
+}
+
+/// Returns whether the ISO 9660 tree of a disc is the better one.
+fn other_has_everything(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<bool> {
+    let Some(iso9660) = other_tree(Arc::clone(source), options)? else {
+        return Ok(false);
+    };
+    let compared = Udf::open(Arc::clone(source), &own_options(options))
+        .and_then(|udf| bridge::has_everything(&iso9660, &udf));
+    match compared {
+        Err(error) if error.io_source().is_some() => Err(error),
+        // damage is reported when the tree is read
+        compared => Ok(compared.unwrap_or(false)),
+    }
 }
 
 /// Opens the ISO 9660 tree of a disc; `None` if it is damaged.

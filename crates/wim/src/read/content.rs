@@ -15,6 +15,7 @@ use sinterfs_model::{Error, Extent, ExtentSource, Limits, Result};
 
 use super::blobs::{Blob, BlobTable};
 use super::chunks::Resource;
+use super::damaged::DamagedChunks;
 use super::decoding;
 use super::digests::DigestChecks;
 use super::parts::Part;
@@ -27,6 +28,7 @@ pub(crate) struct Contents {
     pub(crate) cache_key: u128,
     pub(crate) limits: Limits,
     pub(crate) checks: DigestChecks,
+    pub(crate) damaged: DamagedChunks,
 }
 
 impl Contents {
@@ -140,7 +142,7 @@ impl Contents {
             .min(size);
         let decode = |room: &mut [u8]| {
             let chunk = resource.locate(part, index)?;
-            decoding::decode(part, encoding, chunk, room)
+            decoding::decode(part, encoding, chunk, &self.damaged, room)
         };
         let open = || {
             if whole > self.limits.block {

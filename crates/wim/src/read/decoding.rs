@@ -11,6 +11,7 @@ use sinterfs_block::codec::{lzms, lzx, xpress};
 use sinterfs_model::Result;
 
 use super::chunks::{ChunkLocation, Encoding};
+use super::damaged::DamagedChunks;
 use super::parts::Part;
 use crate::layout::WimCodec;
 
@@ -19,18 +20,19 @@ pub(super) fn decode(
     file: &Part,
     encoding: Encoding,
     chunk: ChunkLocation,
+    damaged: &DamagedChunks,
     room: &mut [u8],
 ) -> Result<()> {
     if chunk.stored == chunk.len {
         return file.window.read_at(chunk.at, room);
     }
     let stored = file.window.read(chunk.at, chunk.stored)?;
-    match encoding.codec {
-        WimCodec::Xpress => xpress::decode(&stored, room),
+    damaged.decode(&stored, |stored| match encoding.codec {
+        WimCodec::Xpress => xpress::decode(stored, room),
         WimCodec::Lzx => {
             let window = LzxWindow::for_chunk(encoding.chunk_size as usize)?;
-            lzx::decode(&stored, window, room)
+            lzx::decode(stored, window, room)
         }
-        WimCodec::Lzms => lzms::decode(&stored, room),
-    }
+        WimCodec::Lzms => lzms::decode(stored, room),
+    })
 }

@@ -17,6 +17,7 @@ use sinterfs_model::{
 
 use super::blobs::BlobTable;
 use super::content::Contents;
+use super::damaged::DamagedChunks;
 use super::digests::{self, DigestChecks};
 use super::nodes::{NO_BLOB, NamedStream, Nodes};
 use super::parts::Part;
@@ -147,6 +148,7 @@ impl Wim {
         });
         let contents = Contents {
             checks: DigestChecks::new(table.blobs.len()),
+            damaged: DamagedChunks::default(),
             parts,
             table,
             cache,

@@ -1,9 +1,10 @@
-//! Compares the two trees of a disc, of which the one of UDF is read.
+//! Compares the two trees of a disc.
 //!
-//! In: both images. Out: an error for each file that only the ISO 9660 tree has, or has otherwise.
+//! In: both images. Out: whether the ISO 9660 tree has everything; if not, a message for each file
+//! that only this tree has, or has with another type or size.
 //!
-//! **Invariant:** names are compared where those of ISO 9660 are whole: with Rock Ridge. With other
-//! names, files are compared by the places of their content, and those without content not at all.
+//! **Invariant:** names are compared only with Rock Ridge, which has whole names. With other names,
+//! files are compared by the places of their content, and files without content not at all.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -18,11 +19,51 @@ const MESSAGES: usize = 1000;
 /// The bytes of a sector, by which ISO 9660 has the place of the boot catalog.
 const SECTOR: u64 = 2048;
 
-/// A file or directory that is in the ISO 9660 tree.
+/// A file or directory of one of the trees.
 struct Named {
     path: Vec<u8>,
     ino: Ino,
     kind: FileType,
+}
+
+/// Returns whether the ISO 9660 tree has everything that the UDF tree has. With Rock Ridge it also has
+/// what writers leave out of UDF trees, as symlinks, owners and characters of names.
+pub(super) fn has_everything(iso9660: &Iso9660, udf: &Udf) -> Result<bool> {
+    if !matches!(iso9660.names(), NameSource::RockRidge(_)) {
+        return Ok(false);
+    }
+    let (mut count, places) = survey(iso9660, &|file| iso9660.stored_start(file))?;
+    if catalog_place(iso9660).is_some_and(|place| places.contains(&place)) {
+        count -= 1;
+    }
+    let (udf_count, udf_places) = survey(udf, &|file| first_place(udf, file))?;
+    Ok(count >= udf_count && udf_places.is_subset(&places))
+}
+
+/// Returns the number of names in a tree, and where the stored content of its files begins.
+fn survey(
+    image: &dyn Image,
+    place: &dyn Fn(Ino) -> Result<Option<u64>>,
+) -> Result<(u64, HashSet<u64>)> {
+    let (mut count, mut places) = (0, HashSet::new());
+    let mut waiting = vec![(Vec::new(), image.info().root)];
+    while let Some((path, dir)) = waiting.pop() {
+        for named in names(image, &path, dir)? {
+            count += 1;
+            match named.kind {
+                FileType::Directory => waiting.push((named.path, named.ino)),
+                FileType::File => places.extend(place(named.ino)?),
+                _ => {}
+            }
+        }
+    }
+    Ok((count, places))
+}
+
+/// Returns the place of the boot catalog, which is no file of a user.
+fn catalog_place(iso9660: &Iso9660) -> Option<u64> {
+    let catalog = iso9660.volumes().boot_catalog;
+    catalog.map(|sector| u64::from(sector) * SECTOR)
 }
 
 /// Returns what is lost if only the tree of UDF is read.
@@ -32,19 +73,10 @@ pub(super) fn differences(iso9660: &Iso9660, udf: &Udf) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut waiting = vec![(Vec::new(), iso9660.info().root)];
     while let Some((path, dir)) = waiting.pop() {
-        let mut names = Vec::new();
-        iso9660.read_dir(dir, Cursor::START, &mut |entry| {
-            names.push(Named {
-                path: [&path[..], b"/", entry.name].concat(),
-                ino: entry.ino,
-                kind: entry.kind,
-            });
-            ControlFlow::Continue(())
-        })?;
-        for named in names {
+        for named in names(iso9660, &path, dir)? {
             let difference = difference(iso9660, udf, &named, is_whole, &mut places)?;
             if let Some(what) = difference.filter(|_| found.len() < MESSAGES) {
-                found.push(told(&named.path, &what));
+                found.push(message(&named.path, &what));
             }
             if named.kind == FileType::Directory {
                 waiting.push((named.path, named.ino));
@@ -52,6 +84,20 @@ pub(super) fn differences(iso9660: &Iso9660, udf: &Udf) -> Result<Vec<String>> {
         }
     }
     Ok(found)
+}
+
+/// Returns the files and directories in a directory, which has a path.
+fn names(image: &dyn Image, path: &[u8], dir: Ino) -> Result<Vec<Named>> {
+    let mut names = Vec::new();
+    image.read_dir(dir, Cursor::START, &mut |entry| {
+        names.push(Named {
+            path: [path, b"/", entry.name].concat(),
+            ino: entry.ino,
+            kind: entry.kind,
+        });
+        ControlFlow::Continue(())
+    })?;
+    Ok(names)
 }
 
 /// Returns how a file of the ISO 9660 tree differs.
@@ -81,12 +127,10 @@ fn difference(
     if inode.kind != FileType::File {
         return if is_whole { missing } else { Ok(None) };
     }
-    let Some(place) = first_place(iso9660, named.ino)? else {
+    let Some(place) = iso9660.stored_start(named.ino)? else {
         return if is_whole { missing } else { Ok(None) };
     };
-    // the boot catalog is no file of a user
-    let catalog = iso9660.volumes().boot_catalog.map(u64::from);
-    if catalog.map(|sector| sector * SECTOR) == Some(place) {
+    if catalog_place(iso9660) == Some(place) {
         return Ok(None);
     }
     let known = match places {
@@ -146,7 +190,7 @@ fn all_places(udf: &Udf) -> Result<HashSet<u64>> {
     Ok(places)
 }
 
-fn told(path: &[u8], what: &str) -> String {
+fn message(path: &[u8], what: &str) -> String {
     let (path, option) = (String::from_utf8_lossy(path), Setting::ImageInFile);
     format!(
         "the ISO 9660 tree has {path}, but the UDF tree, which is read, {what} ({option} iso9660 \
