@@ -317,7 +317,7 @@ fn attributes_of_other_metadata_are_told_and_left_out() {
         assert_eq!(code, Some(1), "{told}");
         assert!(told.contains("attributes that cannot be used"), "{told}");
         let (code, told) = sinter(&[&convert[..], &["--strict"]].concat());
-        assert_eq!(code, Some(4), "{told}");
+        assert_eq!(code, Some(2), "{told}");
     }
 }
 

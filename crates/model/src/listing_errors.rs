@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::error::Place;
 use crate::{Error, Ino, Result};
 
 /// The most entries that are kept.
@@ -20,8 +21,8 @@ const SHOWN: usize = 16;
 #[derive(Debug, Default)]
 pub struct ListingErrors {
     any: AtomicBool,
-    /// Messages by directory and position.
-    all: Mutex<BTreeMap<(Ino, u64), String>>,
+    /// Errors by directory and position.
+    all: Mutex<BTreeMap<(Ino, u64), Error>>,
 }
 
 impl ListingErrors {
@@ -35,30 +36,39 @@ impl ListingErrors {
         if all.len() >= MOST && !all.contains_key(&(dir, position)) {
             return Err(error);
         }
-        all.entry((dir, position))
-            .or_insert_with(|| error.to_string());
+        all.entry((dir, position)).or_insert(error);
         self.any.store(true, Ordering::Release);
         Ok(())
     }
 
-    /// Ends a listing: `Corrupt` if entries of the directory were left out.
+    /// Ends a listing: `Corrupt` with the place of the first entry of the directory that was left
+    /// out.
     pub fn end(&self, dir: Ino) -> Result<()> {
         if !self.any.load(Ordering::Acquire) {
             return Ok(());
         }
         let all = self.all();
-        let of_dir = || all.range((dir, 0)..=(dir, u64::MAX)).map(|(_, why)| &**why);
-        let mut shown: Vec<&str> = of_dir().take(SHOWN).collect();
-        if shown.is_empty() {
+        let mut of_dir = all
+            .range((dir, 0)..=(dir, u64::MAX))
+            .map(|(_, error)| error);
+        let Some(first) = of_dir.next() else {
             return Ok(());
-        }
-        let more = of_dir().count() - shown.len();
-        let rest = format!("{more} more entries");
+        };
+        let mut shown = vec![first.what().to_owned()];
+        shown.extend(of_dir.by_ref().take(SHOWN - 1).map(Error::to_string));
+        let more = of_dir.count();
         if more > 0 {
-            shown.push(&rest);
+            shown.push(format!("{more} more entries"));
         }
         let what = format!("entries are left out: {}", shown.join("; "));
-        Err(Error::corrupt(what))
+        let error = Error::corrupt(what);
+        Err(match first.place() {
+            Some(Place {
+                structure,
+                offset: Some(offset),
+            }) => error.at(structure.clone(), *offset),
+            _ => error,
+        })
     }
 
     /// Returns the directories that have such entries, in ascending order.
@@ -68,7 +78,7 @@ impl ListingErrors {
         found
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<(Ino, u64), String>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<(Ino, u64), Error>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
