@@ -161,7 +161,7 @@ fn an_image_that_leads_out_is_refused() {
     let image = shared.join("upstream/squashfs-tools-ng/pathtraversal.sqfs");
     let work = scratch();
     let to = work.path().join("deep/inside");
-    let output = support::try_run([Path::new("extract"), &image, Path::new("-o"), &to]);
+    let output = try_run([Path::new("extract"), &image, Path::new("-o"), &to]);
     assert!(!output.status.success());
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(told.contains("directory table at 0x"), "{told}");
