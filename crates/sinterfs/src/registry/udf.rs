@@ -2,8 +2,8 @@
 //! an ISO 9660 tree, too.
 //!
 //! **Invariant:** of a disc with both trees, the UDF tree is read if its root can be read, unless
-//! the ISO 9660 tree has Rock Ridge and everything that the UDF tree has. The option `image` chooses
-//! either. Where ISO 9660 is read because the UDF tree is damaged, there is a warning.
+//! the ISO 9660 tree has Rock Ridge and everything that the UDF tree has. The option `image`
+//! chooses either. Where ISO 9660 is read because the UDF tree is damaged, there is a warning.
 
 mod bridge;
 

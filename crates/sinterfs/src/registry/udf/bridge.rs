@@ -26,8 +26,8 @@ struct Named {
     kind: FileType,
 }
 
-/// Returns whether the ISO 9660 tree has everything that the UDF tree has. With Rock Ridge it also has
-/// what writers leave out of UDF trees, as symlinks, owners and characters of names.
+/// Returns whether the ISO 9660 tree has everything that the UDF tree has. With Rock Ridge it also
+/// has what writers leave out of UDF trees: symlinks, owners and characters of names.
 pub(super) fn has_everything(iso9660: &Iso9660, udf: &Udf) -> Result<bool> {
     if !matches!(iso9660.names(), NameSource::RockRidge(_)) {
         return Ok(false);
