@@ -1,9 +1,9 @@
-//! Standard output: closed, or not open for writing, it is an error for whatever is printed.
+//! Standard output: printing is an error if it is closed or not open for writing.
 //!
-//! In: what the caller passed as descriptors 0, 1 and 2. Out: a writer whose errors are all seen.
-//! **Invariant:** nothing that was to be printed is lost without an error: the runtime opens closed
-//! descriptors on `/dev/null` before `main`, and takes `EBADF` of standard output for success, so
-//! the descriptors are looked at before it, and every write goes through here.
+//! In: descriptors 0, 1 and 2 of the caller. Out: a writer that returns every error.
+//! **Invariant:** no output is lost without an error. The runtime opens closed descriptors on
+//! `/dev/null` before `main`, and takes `EBADF` of standard output for success, so they are checked
+//! before the runtime starts, and every write goes through here.
 //!
 //! **Why unsafe:** code that runs before `main` has to be named in a section of the program, which
 //! the compiler cannot check. It is one function that opens files by system calls and uses nothing

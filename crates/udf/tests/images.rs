@@ -208,7 +208,7 @@ fn a_damaged_entry_harms_its_file_only() {
 }
 
 #[test]
-fn the_reserve_stands_in_and_a_lost_root_is_told() {
+fn the_reserve_is_read_and_a_damaged_root_is_reported() {
     let work = tempfile::tempdir().unwrap();
     let Some(bytes) = disc(work.path()) else {
         return;

@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(value_name = "URL")]
     to: PathBuf,
 
-    /// Let the tag name this image, whatever it names now.
+    /// Replace a tag that names another image.
     #[arg(long)]
     force: bool,
 

@@ -67,7 +67,7 @@ impl Slot {
         }
     }
 
-    /// Returns whether a device is the one of the image; one that cannot be told from others is.
+    /// Returns whether a device belongs to the image; a device without an identity is accepted.
     ///
     /// # Errors
     /// What the source reports.

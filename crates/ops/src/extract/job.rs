@@ -10,10 +10,10 @@ use sinterfs_model::{Error, Image, Kind, Observer, Result};
 
 use super::errors::ends_all;
 use super::lock::lock;
+use super::not_restored::NotRestored;
 use super::options::ExtractOptions;
 use super::report::{Counts, Told};
 use super::target::Target;
-use super::untold::Untold;
 use crate::plan::{Plan, Spot};
 use crate::workers;
 
@@ -28,7 +28,7 @@ pub(crate) struct Extraction<'a> {
     pub(crate) kept: Kept,
     pub(crate) losses: Losses,
     pub(crate) told: Told,
-    pub(crate) untold: Untold,
+    pub(crate) not_restored: NotRestored,
 }
 
 /// What is lost of each file, by its inode.
@@ -86,7 +86,8 @@ impl Extraction<'_> {
     /// Counts an entry some of whose metadata could not be set, and remembers it to be reported.
     pub(crate) fn unset(&self, what: &str, error: &std::io::Error, spot: Spot) {
         self.counts.add(|counts| counts.imperfect += 1);
-        self.untold.add(format!("{what}: {error}"), Kind::Io, spot);
+        self.not_restored
+            .add(format!("{what}: {error}"), Kind::Io, spot);
     }
 
     /// Counts an entry that this process may not make, and remembers it to be reported.
@@ -96,7 +97,7 @@ impl Extraction<'_> {
             Some(source) => format!("{}: {source}", error.what()),
             None => error.what().to_owned(),
         };
-        self.untold.add(what, Kind::Io, spot);
+        self.not_restored.add(what, Kind::Io, spot);
     }
 
     /// Returns whether an error means that this process may not do it, and the rest may go on.

@@ -155,7 +155,8 @@ impl Extraction<'_> {
         self.counts.add(|counts| counts.unowned += 1);
         if self.options.report_owner {
             let what = "the owner is not restored, which only root may do";
-            self.untold.add(what.to_owned(), Kind::Unsupported, spot);
+            self.not_restored
+                .add(what.to_owned(), Kind::Unsupported, spot);
         }
     }
 
@@ -167,7 +168,8 @@ impl Extraction<'_> {
         self.counts.add(|counts| counts.without_set_id += 1);
         let what = "permission to run as the owner or group (set-id) is not restored: those are \
                     others than in the image";
-        self.untold.add(what.to_owned(), Kind::Unsupported, spot);
+        self.not_restored
+            .add(what.to_owned(), Kind::Unsupported, spot);
     }
 }
 

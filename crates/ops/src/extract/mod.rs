@@ -12,12 +12,12 @@ mod leftovers;
 mod lock;
 mod metadata;
 mod new_file;
+mod not_restored;
 mod open_dirs;
 mod options;
 mod report;
 mod salvage;
 mod target;
-mod untold;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -32,9 +32,9 @@ use crate::{select, workers};
 use content::Files;
 use job::{Extraction, Kept, Losses};
 use lock::lock;
+use not_restored::NotRestored;
 use report::{Counts, Loss, Told};
 use target::{Came, Target};
-use untold::Untold;
 
 pub use options::{ExtractOptions, Overwrite};
 pub use report::ExtractReport;
@@ -69,14 +69,14 @@ pub fn extract(
         kept: Kept::default(),
         losses: Losses::default(),
         told: Told::default(),
-        untold: Untold::default(),
+        not_restored: NotRestored::default(),
     };
     for error in unsafe_names.into_iter().chain(selection.unmatched()) {
         job.settle::<()>(Err(error))?;
     }
     job.compare_with_system()?;
     let done = Steps(&job).run();
-    job.untold.tell(&plan, observer);
+    job.not_restored.report(&plan, observer);
     done?;
     Ok(counts.report())
 }

@@ -152,7 +152,7 @@ fn an_end_between_members_is_a_warning() {
 }
 
 #[test]
-fn content_of_types_without_any_is_passed_over_and_told() {
+fn content_of_types_without_any_is_passed_over_with_a_warning() {
     let file = member(9, 0o100644, 1, "kept", b"hello");
     let trailer = member(0, 0, 1, "TRAILER!!!", b"");
     for mode in [0o40755, 0o10644, 0o20644, 0o60644, 0o140644] {

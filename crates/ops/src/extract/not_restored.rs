@@ -1,4 +1,4 @@
-//! What is not restored of many entries, told once for each kind.
+//! What is not restored of many entries: one warning for each kind.
 //!
 //! In: names, and what each lacks. Out: one warning for each kind, with how many entries it
 //! concerns and the first of them. **Invariant:** the first names are those that a walk meets
@@ -12,14 +12,14 @@ use sinterfs_model::{Error, Kind, Observer};
 use super::lock::lock;
 use crate::plan::{Plan, Spot};
 
-/// How many names a warning has.
+/// The most names in a warning.
 const NAMES: usize = 3;
-/// How many kinds are told apart.
+/// The most kinds; further kinds are counted together.
 const KINDS: usize = 64;
 
 /// What is not restored, by kind.
 #[derive(Debug, Default)]
-pub(crate) struct Untold(Mutex<BTreeMap<String, Entries>>);
+pub(crate) struct NotRestored(Mutex<BTreeMap<String, Entries>>);
 
 /// The entries of one kind.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ struct Entries {
     first: Vec<Spot>,
 }
 
-impl Untold {
+impl NotRestored {
     /// Adds an entry, and what of it is not restored.
     pub(crate) fn add(&self, what: String, kind: Kind, spot: Spot) {
         let mut all = lock(&self.0);
@@ -56,7 +56,7 @@ impl Untold {
     }
 
     /// Reports all that was added.
-    pub(crate) fn tell(&self, plan: &Plan, observer: &dyn Observer) {
+    pub(crate) fn report(&self, plan: &Plan, observer: &dyn Observer) {
         for (what, entries) in std::mem::take(&mut *lock(&self.0)) {
             let path = |spot: &Spot| match plan.path(*spot) {
                 path if path.as_os_str().is_empty() => ".".into(),
