@@ -92,8 +92,8 @@ impl Former {
         self.0.into_iter().for_each(FormerFile::remove);
     }
 
-    /// Restores every name; a device that replaced none loses its name. What fails
-    /// leaves hidden names, under which readers look.
+    /// Restores every name; a device that replaced none loses its name. Names that cannot be
+    /// restored stay hidden, where readers look for them.
     fn restore(self, device: Option<&Path>) {
         if let (Some(device), true) = (device, self.0.is_empty()) {
             let _ = std::fs::remove_file(device);
@@ -102,8 +102,8 @@ impl Former {
     }
 }
 
-/// Removes the hidden names of former devices that runs left which were killed. Failures are
-/// ignored: the files only take space.
+/// Removes the hidden names of former devices that killed runs left. Failures are ignored: the
+/// files only take space.
 fn remove_kept(device: &Path) {
     let Ok(entries) = std::fs::read_dir(parent(device)) else {
         return;
