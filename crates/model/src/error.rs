@@ -257,6 +257,12 @@ impl std::error::Error for Error {
     }
 }
 
+impl sinterfs_workers::FromPanic for Error {
+    fn from_panic(what: String) -> Self {
+        Self::invalid(what)
+    }
+}
+
 impl From<Error> for std::io::Error {
     fn from(error: Error) -> Self {
         use std::io::ErrorKind;

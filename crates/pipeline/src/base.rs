@@ -12,8 +12,7 @@ mod contents;
 use std::sync::Arc;
 
 use sinterfs_model::{Base, Observer, Result, Tree};
-
-use crate::scratch::Scratch;
+use sinterfs_platform::Scratch;
 
 pub(crate) use blocks::{BaseBlocks, ScratchSpan};
 pub(crate) use contents::BaseContents;

@@ -5,6 +5,7 @@
 //! threads, on memory or on timing.
 
 use sinterfs_model::{ImageWriter, Observer, Result, Source, Stage, Summary, Tally, Tree};
+use sinterfs_workers::catch_panic;
 
 use crate::dedupe::dedupe;
 use crate::grown::grown;
@@ -16,7 +17,6 @@ use crate::program::check_program;
 use crate::read::ReadProblems;
 use crate::report::Report;
 use crate::store::store;
-use crate::threads;
 use crate::warning_counter::WarningCounter;
 
 /// Bytes of a program that builds: its code, its libraries and the stacks of its threads.
@@ -44,7 +44,7 @@ pub fn build(
     let mut plan = StagePlan::new(writer.geometry(), options)?;
     let warnings = WarningCounter::new(observer);
     let problems = ReadProblems::default();
-    let mut tree = threads::guard("scan", || source.scan(&warnings))?;
+    let mut tree = catch_panic("scan", || source.scan(&warnings))?;
     options.transform.check(&tree)?;
     if hole_limit::stores_zeros(&writer.geometry()) {
         hole_limit::refuse_long_holes(source, &tree)?;

@@ -8,9 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossbeam_channel::{Receiver, Sender};
 use sinterfs_model::{Block, Error, Observer, Result, Segment, SegmentEncoder, Stage, Tally};
-use sinterfs_workers::WorkerPermits;
-
-use crate::threads;
+use sinterfs_workers::{WorkerPermits, catch_panic};
 
 /// Encodes segments until there are none. The body of each worker thread.
 pub(crate) fn encode(
@@ -25,7 +23,7 @@ pub(crate) fn encode(
         if stop.load(Ordering::Relaxed) {
             return encoder.abandon();
         }
-        let result = threads::guard("compress", || {
+        let result = catch_panic("compress", || {
             encode_one(encoder, &segment, permits, observer)
         });
         let failed = result.is_err();

@@ -15,16 +15,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use sinterfs_model::{
     Category, ExtentSource, FileContent, NodeId, Observer, Result, Source, Stage, Tally, Tree,
 };
+use sinterfs_platform::Scratch;
+use sinterfs_workers::{lock, run_fallible};
 
 use crate::base::BaseContents;
 use crate::classify::{self, Categorizers};
 use crate::fingerprint::{Hasher, Run};
 use crate::paths;
 use crate::read::{READ_SIZE, ReadProblems};
-use crate::scratch::Scratch;
 use crate::sketch::{Sketch, Sketcher};
 use crate::sketches::Sketches;
-use crate::threads::{self, lock};
 
 /// Files from this size on are read first, the largest first, so that no thread is left with a
 /// large file at the end.
@@ -138,7 +138,7 @@ pub(crate) fn dedupe(
         },
     };
     let next = AtomicUsize::new(0);
-    threads::run("dedupe", first.threads, || {
+    run_fallible("dedupe", first.threads, || {
         let mut reader = FirstReader {
             buffer: Vec::new(),
             first,

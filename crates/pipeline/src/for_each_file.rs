@@ -12,10 +12,10 @@ use sinterfs_model::{
     Category, Error, Extent, FileContent, FileLayout, Kind, NodeId, Observer, Result, Source,
     Stage, Tally, Time, Tree,
 };
+use sinterfs_workers::{lock, run_fallible};
 
 use crate::grown::grown;
-use crate::threads::lock;
-use crate::{dedupe, paths, threads};
+use crate::{dedupe, paths};
 
 /// Files that gave problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,7 +60,7 @@ pub fn for_each_file<E: FileVisitor>(
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (unreadable, empty) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     let threads = sinterfs_workers::thread_count(threads);
-    threads::run("read", threads, || {
+    run_fallible("read", threads, || {
         let mut state = each.start();
         while let Some(&index) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
             if failed.load(Ordering::Relaxed) {

@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use sinterfs_model::{Error, NodeId, Observer, Result, Source, Tree};
 use sinterfs_platform::names;
-
-use crate::threads;
+use sinterfs_workers::run_fallible;
 
 /// Reports and counts the files that have content now.
 pub(crate) fn grown(
@@ -20,7 +19,7 @@ pub(crate) fn grown(
     observer: &dyn Observer,
 ) -> Result<u64> {
     let (next, count) = (AtomicUsize::new(0), AtomicU64::new(0));
-    threads::run("read", threads, || {
+    run_fallible("read", threads, || {
         while let Some(&file) = empty.get(next.fetch_add(1, Ordering::Relaxed)) {
             observer.check_cancelled()?;
             if !source.may_change(file) {

@@ -1,16 +1,14 @@
-//! The hot list: contents stored first, in small blocks, as programs need them when they start.
+//! The hot list: the files that programs need when they start, in that order.
 //!
-//! Enters a list of paths in order of need, as recorded by a mount; leaves the order with the
-//! contents of these files at its front, in a category of their own. A directory means all files
-//! below it, by path. **Invariant:** the result depends on the list and the tree alone; if a file
-//! or a content is listed several times, the first one counts.
+//! Enters a list of paths in order of need, as recorded by a mount; leaves the rank of each of these
+//! files in a tree. A directory means all files below it, by path. **Invariant:** the result depends
+//! only on the list and the tree; if a file is listed several times, the first one counts.
 
 use std::collections::HashMap;
 
-use sinterfs_model::{Category, Content, Error, NodeId, Observer, Tree};
+use sinterfs_model::{Content, Error, NodeId, Observer, Tree};
 
-use crate::dedupe::Contents;
-use crate::paths;
+use crate::link_of_path::link_of_path;
 
 /// The paths of a list, in its order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -59,38 +57,12 @@ impl HotList {
         }
     }
 
-    /// Moves the contents of the listed files to the front of an order and into [`Category::Hot`].
-    /// Warns the observer of paths that are not in the tree.
-    pub(crate) fn move_to_front(
-        &self,
-        tree: &Tree,
-        contents: &mut Contents,
-        order: &mut [u32],
-        observer: &dyn Observer,
-    ) {
-        let ranks = self.ranks(tree, observer);
-        if ranks.is_empty() {
-            return;
-        }
-        let rank = |index: u32| {
-            let content = &contents.items[index as usize];
-            let files = contents.duplicates(content).iter();
-            let files = files.chain([&content.original]);
-            files.filter_map(|file| ranks.get(file).copied()).min()
-        };
-        // stable: contents that are not on the list keep their order
-        order.sort_by_cached_key(|&index| rank(index).unwrap_or(u32::MAX));
-        let hot = order.iter().take_while(|&&index| rank(index).is_some());
-        for index in hot.copied().collect::<Vec<_>>() {
-            contents.items[index as usize].category = Some(Category::Hot);
-        }
-    }
-
-    /// Returns the rank of each listed file.
-    fn ranks(&self, tree: &Tree, observer: &dyn Observer) -> HashMap<NodeId, u32> {
+    /// Returns the rank of each listed file; one that is listed several times has the first. Warns
+    /// the observer of paths that are not in the tree.
+    pub fn ranks(&self, tree: &Tree, observer: &dyn Observer) -> HashMap<NodeId, u32> {
         let mut ranks = HashMap::new();
         for path in &self.paths {
-            let Some(found) = paths::find(tree, path) else {
+            let Some(found) = link_of_path(tree, path) else {
                 let path = String::from_utf8_lossy(path).into_owned();
                 let what = "in the hot list, but not found in the tree";
                 observer.warn(&Error::not_found(what).path(path));
@@ -118,9 +90,6 @@ impl HotList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dedupe::dedupe_for_tests;
-    use crate::sketch::NO_SKETCH;
-    use sinterfs_model::{Meta, Quiet, TreeBuilder};
 
     #[test]
     fn lines_are_paths() {
@@ -138,43 +107,5 @@ mod tests {
         assert_eq!(HotList::parse(b"").paths, Vec::<Vec<u8>>::new());
         assert_eq!(HotList::parse(b"#x").paths, Vec::<Vec<u8>>::new());
         assert_eq!(HotList::parse(b"#x\ny").paths, [b"y"]);
-    }
-
-    #[test]
-    fn listed_files_come_first() {
-        let mut builder = TreeBuilder::new(Meta::default());
-        let dir = Content::Directory { first: 0, count: 0 };
-        let file = Content::File { size: 1 };
-        let mut add = |parent, name: &str, content| {
-            builder
-                .add(parent, name.as_bytes(), Meta::default(), content)
-                .unwrap()
-        };
-        let d = add(NodeId::ROOT, "d", dir);
-        for name in ["x", "y"] {
-            add(d, name, file);
-        }
-        for name in ["a", "b", "z"] {
-            add(NodeId::ROOT, name, file);
-        }
-        add(NodeId::ROOT, "p", Content::Fifo);
-        let tree = builder.finish().unwrap();
-        let mut contents = dedupe_for_tests(&tree, vec![NO_SKETCH; 5]);
-        let path = |contents: &Contents, index: u32| {
-            let file = contents.items[index as usize].original;
-            String::from_utf8(tree.path(file)).unwrap()
-        };
-        // b, a, d/x ...: any order there was
-        let mut order: Vec<u32> = vec![1, 0, 2, 3, 4];
-        let list = HotList::parse(b"/z\nnone\n./d/\nd/x\np\nz");
-        list.move_to_front(&tree, &mut contents, &mut order, &Quiet);
-        let found: Vec<_> = order.iter().map(|&index| path(&contents, index)).collect();
-        assert_eq!(found, ["z", "d/x", "d/y", "b", "a"]);
-        let hot = contents.items.iter();
-        let hot = hot.filter(|content| content.category == Some(Category::Hot));
-        assert_eq!(hot.count(), 3);
-        let before = order.clone();
-        HotList::default().move_to_front(&tree, &mut contents, &mut order, &Quiet);
-        assert_eq!(order, before);
     }
 }

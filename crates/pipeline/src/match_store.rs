@@ -13,11 +13,10 @@ use std::fs::File;
 use std::sync::Arc;
 
 use sinterfs_model::{Error, Result};
-use sinterfs_platform::FileAt;
+use sinterfs_platform::{FileAt, Scratch};
 
 use crate::anchors::BlockPosition;
 use crate::base::{BaseBlocks, ScratchSpan};
-use crate::scratch::Scratch;
 
 /// Limits on the full blocks that stay comparable.
 #[derive(Debug, Clone)]

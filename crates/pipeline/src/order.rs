@@ -11,6 +11,7 @@
 //! **Invariant:** depends on the tree and the sketches alone; ties are broken by path.
 
 mod chain;
+mod hot;
 mod large;
 mod ordered;
 
@@ -25,6 +26,8 @@ use crate::read_cost::{PriceFactor, ReadCost};
 use crate::sketches::IN_MEMORY;
 use chain::{Chain, ChainRules};
 use ordered::Ordered;
+
+pub(crate) use hot::move_hot_to_front;
 
 /// The order in which contents are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

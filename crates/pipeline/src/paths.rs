@@ -63,24 +63,6 @@ pub(crate) fn size(tree: &Tree, node: NodeId) -> u64 {
     }
 }
 
-/// Returns the index of the link that a path names; `Some(None)` is the root.
-pub(crate) fn find(tree: &Tree, path: &[u8]) -> Option<Option<usize>> {
-    let (mut dir, mut found) = (NodeId::ROOT, None);
-    let names = path.split(|&byte| byte == b'/');
-    for name in names.filter(|name| !matches!(name, [] | [b'.'])) {
-        let Content::Directory { first, .. } = tree.node(dir).content else {
-            return None;
-        };
-        let links = tree.children(dir);
-        let index = links
-            .binary_search_by(|link| tree.bytes(link.name).cmp(name))
-            .ok()?;
-        found = Some(first as usize + index);
-        dir = links[index].node;
-    }
-    Some(found)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

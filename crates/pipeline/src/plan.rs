@@ -10,6 +10,7 @@ use sinterfs_model::{
     Base, Error, Geometry, Observer, Result, SegmentEncoder, Source, Stage, TailPlacement,
     TailSharing, Tree,
 };
+use sinterfs_platform::Scratch;
 
 use crate::anchors::{Anchors, Spacing};
 use crate::base::BaseIndex;
@@ -18,10 +19,9 @@ use crate::classify::Categorizers;
 use crate::dedupe::{Contents, FirstRead};
 use crate::match_store::Retention;
 use crate::options::Options;
-use crate::order::{Clustering, Order, StorageOrder, order};
+use crate::order::{Clustering, Order, StorageOrder, move_hot_to_front, order};
 use crate::read::{ContentReader, ReadProblems};
 use crate::readahead::ReadPlan;
-use crate::scratch::Scratch;
 use crate::segment::stream::{self, StreamOptions};
 use crate::segment::{SegmentOptions, per_file, repeats, solid, tail_dedup};
 use crate::sketches::Sketches;
@@ -144,7 +144,7 @@ impl<'a> StagePlan<'a> {
             contents.items[content as usize].begins_block = true;
         }
         let hot = &self.options.hot;
-        hot.move_to_front(tree, contents, &mut ordered.contents, observer);
+        move_hot_to_front(hot, tree, contents, &mut ordered.contents, observer);
         // tens of megabytes that no later stage needs
         contents.sketches = Sketches::Absent;
         Ok(StorageOrder {

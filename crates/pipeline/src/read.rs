@@ -15,11 +15,11 @@ use sinterfs_model::{
     Category, Error, Extent, ExtentSource, FileContent, FileLayout, NodeId, Observer, Result,
     Source, Tree,
 };
+use sinterfs_workers::lock;
 
 use crate::anchors::{Anchor, Finder, Spacing};
 use crate::classify::{self, Categorizers, Head, Spans};
 use crate::paths;
-use crate::threads::lock;
 
 /// Bytes of one read: large enough to amortise the system call, small enough for the CPU's cache.
 pub(crate) const READ_SIZE: usize = 1 << 20;

@@ -12,11 +12,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sinterfs_model::{Category, Error, Kind, Observer, Result, Tally};
+use sinterfs_workers::{catch_panic, lock};
 
 use crate::dedupe::Contents;
 use crate::paths;
 use crate::read::{ContentItem, ContentReader, ContentSink, READ_SIZE, ReadRequest, SinkClosed};
-use crate::threads::{self, lock};
 
 /// The most bytes that wait for the consumer.
 pub(crate) const BUDGET: u64 = 32 << 20;
@@ -147,7 +147,7 @@ impl Readahead {
 
     /// Reads contents until none is left or the consumer is gone. The body of each reader thread.
     pub fn fill(&self, plan: &ReadPlan<'_>) {
-        let result = threads::guard("read", || {
+        let result = catch_panic("read", || {
             while let Some((range, bytes)) = self.claim(plan) {
                 let read = if bytes > CLAIM_BYTES {
                     plan.read(range.start, &mut Streaming::new(self, range.start))

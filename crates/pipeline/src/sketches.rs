@@ -7,11 +7,10 @@ use std::fs::File;
 use std::sync::Mutex;
 
 use sinterfs_model::Result;
-use sinterfs_platform::FileAt;
+use sinterfs_platform::{FileAt, Scratch};
+use sinterfs_workers::lock;
 
-use crate::scratch::Scratch;
 use crate::sketch::{NO_SKETCH, Sketch, VALUES};
-use crate::threads::lock;
 
 /// The most sketches in memory: 64 MiB.
 pub(crate) const IN_MEMORY: usize = 1 << 20;

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use sinterfs_model::{Content, Error, NodeId, Observer, Result, Tree};
 
-use crate::paths;
+use crate::link_of_path::link_of_path;
 
 /// Priorities by path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -50,7 +50,7 @@ impl Priorities {
         let mut given: HashMap<usize, i32> = HashMap::new();
         let mut root = 0;
         for (path, priority) in &self.lines {
-            match paths::find(tree, path) {
+            match link_of_path(tree, path) {
                 Some(Some(link)) => {
                     given.insert(link, i32::from(*priority));
                 }

@@ -12,15 +12,15 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use sinterfs_model::{
     Error, ImageWriter, Kind, NodeId, Observer, Result, Segment, SegmentEncoder, Stage, Tally,
 };
-use sinterfs_workers::WorkerPermits;
+use sinterfs_workers::{WorkerPermits, catch_panic};
 
 use crate::budget::Budget;
 use crate::commit::{POLL, commit};
 use crate::compress::encode;
+use crate::paths;
 use crate::read::{ContentItem, ContentSink, ReadRequest, SinkClosed};
 use crate::readahead::{ReadPlan, Readahead};
 use crate::segment::{SegmentOptions, Segmented, Segmenter};
-use crate::{paths, threads};
 
 /// Threads that read ahead: enough to fill the queue of a disk.
 const READERS: usize = 4;
@@ -79,7 +79,7 @@ pub(crate) fn store(
         spawn(scope, "read", read())?;
         spawn(scope, "compress", compress())?;
         let segmenting = spawn(scope, "segment", move || {
-            threads::guard("segment", move || {
+            catch_panic("segment", move || {
                 let out = SegmentSender {
                     segments: segment_tx,
                     permits: permit_rx,
@@ -102,8 +102,7 @@ pub(crate) fn store(
         );
         spawn_up_to(scope, "compress", workers.saturating_sub(1), compress);
         drop((segment_rx, block_tx));
-        let committed =
-            threads::guard("commit", || commit(writer, &block_rx, &permit_tx, observer));
+        let committed = catch_panic("commit", || commit(writer, &block_rx, &permit_tx, observer));
         if committed.is_err() {
             stop.store(true, Ordering::Relaxed);
         }

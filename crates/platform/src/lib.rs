@@ -27,6 +27,7 @@ mod nt;
 pub mod process;
 #[cfg(feature = "range-locks")]
 pub mod range_locks;
+mod scratch;
 mod status;
 pub mod xattrs;
 
@@ -34,6 +35,7 @@ pub use directory::{Directory, OpenFor};
 pub use files::FileAt;
 #[cfg(target_os = "linux")]
 pub use large_pieces::LargePiecesMapped;
+pub use scratch::Scratch;
 pub use status::{Identity, Status};
 
 /// What files keep on this system.

@@ -8,11 +8,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use sinterfs_model::{Base, Error, MapExtent, Observer, Result, Stage, Tally};
-use sinterfs_platform::FileAt;
+use sinterfs_platform::{FileAt, Scratch};
+use sinterfs_workers::{lock, run_fallible};
 
 use crate::anchors::{Anchor, Anchors, BlockPosition, Finder, Spacing};
-use crate::scratch::Scratch;
-use crate::threads::{self, lock};
 
 /// Bytes of one read.
 const READ_SIZE: usize = 1 << 20;
@@ -71,7 +70,7 @@ impl BaseBlocks {
         let file = scratch.file()?;
         let (next, end) = (AtomicU32::new(0), AtomicU64::new(0));
         let blocks = Mutex::new(vec![ScratchSpan::default(); count as usize]);
-        threads::run("base", decoding as usize, || {
+        run_fallible("base", decoding as usize, || {
             let decode = |block: u32| {
                 observer.check_cancelled()?;
                 let bytes = base.decode(block)?;
@@ -151,7 +150,7 @@ impl BaseBlocks {
             }
             let found = Mutex::new(vec![Vec::new(); batch.len()]);
             let next = AtomicU64::new(0);
-            threads::run("base", self.threads, || {
+            run_fallible("base", self.threads, || {
                 loop {
                     observer.check_cancelled()?;
                     let index = next.fetch_add(1, Ordering::Relaxed) as usize;

@@ -10,10 +10,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use sinterfs_model::{MapExtent, Observer, Result, Tree};
+use sinterfs_workers::{lock, run_fallible};
 
 use super::BaseBlocks;
 use crate::fingerprint::{Hasher, Run};
-use crate::threads::{self, lock};
 use crate::{paths, read::READ_SIZE};
 
 /// The number of lists that a thread claims at once.
@@ -43,7 +43,7 @@ impl BaseContents {
         wanted.dedup();
         let (next, found) = (AtomicU32::new(0), Mutex::new(Vec::new()));
         let count = blocks.base.content().list_count();
-        threads::run("base", threads, || {
+        run_fallible("base", threads, || {
             let mut buffer = Vec::new();
             let mut hashed = Vec::new();
             loop {

@@ -128,7 +128,7 @@ mod tests {
 
     use super::*;
     use crate::match_store::Retention;
-    use crate::scratch::Scratch;
+    use sinterfs_platform::Scratch;
 
     fn data(block: u32, offset: u32, len: u32) -> MapExtent {
         let block = BlockId(block);

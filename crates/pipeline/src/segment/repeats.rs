@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
     use crate::anchors::{Finder, Spacing};
-    use crate::scratch::Scratch;
+    use sinterfs_platform::Scratch;
 
     fn search(room: u64) -> RepeatFinder {
         RepeatFinder::new(RepeatSearch {

@@ -149,7 +149,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
     use super::*;
-    use crate::scratch::Scratch;
+    use sinterfs_platform::Scratch;
 
     #[test]
     fn the_longest_suffix_is_found_in_open_and_complete_fragments() {

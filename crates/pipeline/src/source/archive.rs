@@ -22,11 +22,10 @@ use sinterfs_block::stream::StreamFormat;
 use sinterfs_model::{
     Error, FileContent, LinkBelow, Loss, NodeId, Observer, Result, Source, Stage, Tally, Tree,
 };
-use sinterfs_platform::{FileAt, names};
+use sinterfs_platform::{FileAt, Scratch, names};
+use sinterfs_workers::lock;
 
 use super::Exclude;
-use crate::Scratch;
-use crate::threads::lock;
 use content::{ArchiveFile, ContentLocation, HeaderStream};
 use member_tree::{MemberTree, NO_TARGET, Refusal};
 use unpack::ArchiveBytes;

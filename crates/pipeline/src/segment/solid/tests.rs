@@ -8,7 +8,7 @@ use sinterfs_testkit::noise;
 
 use super::*;
 use crate::anchors::{Finder, Spacing};
-use crate::scratch::Scratch;
+use sinterfs_platform::Scratch;
 
 #[test]
 fn open_blocks_are_bounded() {

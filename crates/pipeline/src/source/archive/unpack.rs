@@ -11,10 +11,9 @@ use std::sync::Arc;
 use sinterfs_archive::{Stream, ar, cpio, rpm, tar};
 use sinterfs_block::stream::StreamFormat;
 use sinterfs_model::{Error, Observer, Result};
-use sinterfs_platform::{FileAt, files};
+use sinterfs_platform::{FileAt, Scratch, files};
 
 use super::content::HeaderStream;
-use crate::Scratch;
 
 /// Bytes that are decoded at once.
 const STEP: usize = 256 << 10;

@@ -20,10 +20,10 @@ use sinterfs_model::{
     Xattrs,
 };
 use sinterfs_platform::{self as platform, Identity, OpenFor, Status, files, names, xattrs};
+use sinterfs_workers::{lock, run_fallible};
 
 use super::opened::Directory;
 use super::{attributes, content, unfinished};
-use crate::threads::{self, lock};
 
 /// Entries that are added to the tree at once.
 const BATCH: usize = 1024;
@@ -72,7 +72,7 @@ pub(super) fn scan(dir: &Directory, threads: usize, observer: &dyn Observer) -> 
     lock(&walk.growth)
         .builder
         .set_xattrs(NodeId::ROOT, &mut own)?;
-    threads::run("scan", threads, || walk.work())?;
+    run_fallible("scan", threads, || walk.work())?;
     let growth = walk
         .growth
         .into_inner()

@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use sinterfs_model::{Error, Extent, ExtentSource, FileContent, Image, Ino, Result};
-
-use crate::threads::lock;
+use sinterfs_workers::lock;
 
 /// Holes beyond this many extents are read as zeros, so that the list of a sparse file is bounded.
 const MAX_EXTENTS: usize = 1 << 20;

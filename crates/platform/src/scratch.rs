@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_model::{Error, Result, Setting};
-use sinterfs_platform::files;
+
+use crate::files;
 
 /// Creates scratch files in one directory.
 #[derive(Debug, Clone)]
@@ -30,7 +31,7 @@ impl Scratch {
 
     /// Returns the error for a scratch file that cannot be used.
     #[cold]
-    pub(crate) fn failed(&self, error: io::Error) -> Error {
+    pub fn failed(&self, error: io::Error) -> Error {
         let options = [Setting::Scratch, Setting::Lookback, Setting::Memory];
         let [scratch, lookback, memory] = options;
         let what = format!(
@@ -45,7 +46,7 @@ impl Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sinterfs_platform::FileAt;
+    use crate::FileAt;
 
     #[test]
     fn files_leave_no_name() {
