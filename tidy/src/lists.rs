@@ -52,13 +52,22 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("sinterfs-archive", &["sinterfs-model"]),
     (
-        "sinterfs-pipeline",
+        "sinterfs-source",
         &[
             "sinterfs-workers",
             "sinterfs-model",
             "sinterfs-platform",
             "sinterfs-block",
             "sinterfs-archive",
+        ],
+    ),
+    (
+        "sinterfs-pipeline",
+        &[
+            "sinterfs-workers",
+            "sinterfs-model",
+            "sinterfs-platform",
+            "sinterfs-source",
         ],
     ),
     (
@@ -105,6 +114,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "sinterfs-romfs",
             "sinterfs-udf",
             "sinterfs-wim",
+            "sinterfs-source",
             "sinterfs-pipeline",
             "sinterfs-ops",
             "sinterfs-parity",
@@ -275,6 +285,7 @@ pub const LIBRARIES: &[&str] = &[
     "parity",
     "partition",
     "pipeline",
+    "source",
     "ops",
     "mount",
     "remote",

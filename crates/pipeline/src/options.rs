@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
+use sinterfs_source::{HotList, Priorities, Transform};
+
 use crate::classify::Categorizers;
-use crate::hot_list::HotList;
 use crate::order::Order;
 use crate::read_cost::ReadCost;
-use crate::sort_file::Priorities;
-use crate::transform::Transform;
 
 /// How a tree is packed.
 #[derive(Debug, Clone)]

@@ -5,8 +5,7 @@
 
 use sinterfs_model::{Content, Error, NodeId, Result, Tree};
 use sinterfs_platform::names;
-
-use crate::transform::Transform;
+use sinterfs_source::Transform;
 
 /// The program that runs if none is chosen.
 const DEFAULT: &[u8] = b"AppRun";

@@ -5,9 +5,9 @@
 //! of several listed files with one content the first one counts.
 
 use sinterfs_model::{Category, Observer, Tree};
+use sinterfs_source::HotList;
 
 use crate::dedupe::Contents;
-use crate::hot_list::HotList;
 
 /// Moves the contents of the listed files to the front of an order and into [`Category::Hot`].
 /// Warns the observer of paths that are not in the tree.

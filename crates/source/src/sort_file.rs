@@ -42,7 +42,7 @@ impl Priorities {
 
     /// Returns the priority of each node; `None` if no line was given. Warns the observer of paths
     /// that are not in the tree.
-    pub(crate) fn by_node(&self, tree: &Tree, observer: &dyn Observer) -> Option<Vec<i32>> {
+    pub fn by_node(&self, tree: &Tree, observer: &dyn Observer) -> Option<Vec<i32>> {
         if self.lines.is_empty() {
             return None;
         }

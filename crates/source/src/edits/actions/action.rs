@@ -8,7 +8,7 @@ use regex::bytes::Regex;
 use sinterfs_model::FileLayout;
 
 use super::expression::Expression;
-use crate::source::edits::definition::AddedXattr;
+use crate::edits::definition::AddedXattr;
 use crate::transform::Chmod;
 
 /// An action, and the expression that decides to which files it applies.

@@ -13,22 +13,22 @@ use super::content::OpenFile;
 use super::{attributes, content};
 
 /// A file, without its content.
-pub(in crate::source) struct SingleFile {
+pub(crate) struct SingleFile {
     /// The path; resolved, if symlinks were followed.
-    pub(in crate::source) path: PathBuf,
-    pub(in crate::source) meta: Meta,
-    pub(in crate::source) held: SingleFileKind,
-    pub(in crate::source) xattrs: Xattrs,
+    pub(crate) path: PathBuf,
+    pub(crate) meta: Meta,
+    pub(crate) held: SingleFileKind,
+    pub(crate) xattrs: Xattrs,
 }
 
 /// The type of a file and what depends on it.
-pub(in crate::source) enum SingleFileKind {
+pub(crate) enum SingleFileKind {
     Symlink(Vec<u8>),
     Other(Content),
 }
 
 /// Inspects a file of any type but a directory.
-pub(in crate::source) fn inspect(
+pub(crate) fn inspect(
     path: &Path,
     follow: bool,
     warn: &mut dyn FnMut(Error),
@@ -80,7 +80,7 @@ pub(in crate::source) fn inspect(
 }
 
 /// Opens the content of a regular file.
-pub(in crate::source) fn open(path: &Path) -> Result<Box<dyn FileContent>> {
+pub(crate) fn open(path: &Path) -> Result<Box<dyn FileContent>> {
     let mut options = File::options();
     let file = files::without_following(options.read(true)).open(path);
     let file = file.map_err(|error| Error::io("cannot open", error).path(path))?;

@@ -9,7 +9,7 @@
 
 mod content;
 mod implied;
-pub(in crate::source) mod member_tree;
+pub(crate) mod member_tree;
 mod unpack;
 
 use std::fs::File;

@@ -20,8 +20,8 @@ const BUFFER: usize = 64 << 10;
 
 /// Where the content of a file is in an archive.
 #[derive(Debug)]
-pub(in crate::source) struct ContentLocation {
-    pub(in crate::source) start: u64,
+pub(crate) struct ContentLocation {
+    pub(crate) start: u64,
     pub(super) size: u64,
     /// The runs of data, if there are holes.
     pub(super) map: Option<Arc<[DataRun]>>,

@@ -16,7 +16,7 @@ const ADVISED_FROM: u64 = 1 << 20;
 const MAX_EXTENTS: usize = 1 << 20;
 
 /// The most that is read of a file whose size is said to be 0.
-pub(in crate::source) const MOST: u64 = 64 << 20;
+pub(crate) const MOST: u64 = 64 << 20;
 
 /// Bytes of the first read of such a file: some have no second one.
 const FIRST_READ: usize = 64 << 10;
@@ -26,14 +26,14 @@ const NEXT_READ: usize = 1 << 20;
 
 /// A regular file of a directory source, open for reading.
 #[derive(Debug)]
-pub(in crate::source) struct OpenFile {
+pub(crate) struct OpenFile {
     file: File,
     path: PathBuf,
 }
 
 impl OpenFile {
     /// Takes over an open file; `path` is for messages.
-    pub(in crate::source) fn new(file: File, path: PathBuf, size: u64) -> Self {
+    pub(crate) fn new(file: File, path: PathBuf, size: u64) -> Self {
         if size > ADVISED_FROM {
             files::will_be_read(&file);
         }
@@ -50,7 +50,7 @@ impl OpenFile {
 }
 
 /// Returns the length of a file whose size is said to be 0, by reading it: at most [`MOST`].
-pub(in crate::source) fn measured(file: &File) -> io::Result<u64> {
+pub(crate) fn measured(file: &File) -> io::Result<u64> {
     let (mut buffer, mut len) = (Vec::new(), 0);
     while len < MOST {
         buffer.resize(if len == 0 { FIRST_READ } else { NEXT_READ }, 0);
@@ -65,7 +65,7 @@ pub(in crate::source) fn measured(file: &File) -> io::Result<u64> {
 }
 
 /// Returns the length of a file of the kernel, and what to report of it.
-pub(in crate::source) fn without_size(file: &File) -> io::Result<(u64, Option<Error>)> {
+pub(crate) fn without_size(file: &File) -> io::Result<(u64, Option<Error>)> {
     let len = measured(file)?;
     let what = match len {
         0 => return Ok((0, None)),

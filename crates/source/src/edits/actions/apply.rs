@@ -10,7 +10,7 @@ use sinterfs_model::{Content, FileLayout, FileType, NodeId, Result, Tree, Xattrs
 
 use super::action::{Action, Effect, Reason};
 use super::expression::NamedFile;
-use crate::source::edits::xattrs::put;
+use crate::edits::xattrs::put;
 
 /// Actions in the order given, and what their tests depend on besides the tree.
 #[derive(Debug, Clone, Copy)]
@@ -252,7 +252,7 @@ mod tests {
     use sinterfs_model::{Meta, TreeBuilder};
 
     use super::*;
-    use crate::source::edits::actions::IdsByName;
+    use crate::edits::actions::IdsByName;
 
     fn parsed(texts: &[&str]) -> Vec<Action> {
         let id = |text: &str| text.parse().map_err(|_| format!("no `{text}`"));

@@ -10,7 +10,7 @@ mod definition;
 mod edit_options;
 mod file_contexts;
 mod labels;
-pub(in crate::source) mod mtime_override;
+pub(crate) mod mtime_override;
 mod pseudo;
 mod tokens;
 mod xattrs;

@@ -16,7 +16,7 @@ use super::content_range::ContentRange;
 use super::definition::{Action, Attributes, Definition, DirectoryAttributes, NewNode};
 use super::edit_options::Edits;
 use super::xattrs::XattrFilter;
-use crate::source::directory::single_file::{self, SingleFile, SingleFileKind};
+use crate::directory::single_file::{self, SingleFile, SingleFileKind};
 
 type Names = Vec<Vec<u8>>;
 

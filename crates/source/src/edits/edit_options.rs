@@ -10,7 +10,7 @@ use super::actions::{self, Action, Actions};
 use super::definition::{AddedXattr, Definition, DirectoryAttributes};
 use super::file_contexts::FileContexts;
 use super::xattrs::XattrFilter;
-use crate::source::Exclude;
+use crate::Exclude;
 use crate::transform::Transform;
 
 /// The block size of mksquashfs.

@@ -7,14 +7,14 @@ use sinterfs_model::{Content, Error, Meta, NodeId, Result, Time, Times, TreeBuil
 use sinterfs_platform::names;
 
 use super::{BuiltTree, FileKind, MemberTree, implied, plain};
-use crate::source::Exclude;
-use crate::source::archive::implied::ImpliedDirectories;
+use crate::Exclude;
+use crate::archive::implied::ImpliedDirectories;
 
 impl MemberTree {
     /// Builds the tree of a directory (`None` for the root), without names that are excluded by
     /// their paths from there. Fails with `NotFound` or `Invalid` if it is no directory of the
     /// archive.
-    pub(in crate::source) fn finish(
+    pub(crate) fn finish(
         mut self,
         root: Option<&[u8]>,
         exclude: &Exclude,

@@ -32,7 +32,7 @@ impl Damage {
         lock(&self.first).take()
     }
 
-    pub(in crate::source) fn note(&self, error: Error) {
+    pub(crate) fn note(&self, error: Error) {
         lock(&self.first).get_or_insert(error);
         self.found.store(true, Ordering::Relaxed);
     }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use rustix::fs::{XattrFlags, lsetxattr};
 use sinterfs_model::{NodeId, Quiet, Source, Tree, XattrSet, Xattrs};
-use sinterfs_pipeline::source::directory::Options;
-use sinterfs_pipeline::source::image::Damage;
-use sinterfs_pipeline::source::merge::{MergeInput, MergeOptions, WhiteoutMarks};
-use sinterfs_pipeline::source::{Directory, ImageSource, Merge};
+use sinterfs_source::directory::Options;
+use sinterfs_source::image::Damage;
+use sinterfs_source::merge::{MergeInput, MergeOptions, WhiteoutMarks};
+use sinterfs_source::{Directory, ImageSource, Merge};
 use sinterfs_testkit::{Builder, meta};
 
 /// Attributes of each name of a tree's root directory that has some, and of the root.

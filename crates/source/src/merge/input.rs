@@ -5,7 +5,7 @@
 use sinterfs_model::Source;
 
 use super::whiteouts::WhiteoutMarks;
-use crate::source::Exclude;
+use crate::Exclude;
 
 /// A source and the path of its tree.
 pub struct MergeInput {

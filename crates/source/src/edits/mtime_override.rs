@@ -9,12 +9,12 @@ use sinterfs_model::{Category, Extent, FileContent, FileLayout, Result, Time};
 use super::actions::HowStored;
 
 /// Content that reports another modification time.
-pub(in crate::source) struct MtimeOverride {
-    pub(in crate::source) inner: Box<dyn FileContent>,
+pub(crate) struct MtimeOverride {
+    pub(crate) inner: Box<dyn FileContent>,
     /// The time at the scan.
-    pub(in crate::source) scanned: Time,
+    pub(crate) scanned: Time,
     /// The time in the tree.
-    pub(in crate::source) reported: Time,
+    pub(crate) reported: Time,
 }
 
 impl FileContent for MtimeOverride {

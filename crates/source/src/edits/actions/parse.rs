@@ -9,7 +9,7 @@ use sinterfs_model::{Error, FileLayout, FileType, Result};
 
 use super::action::{Action, Effect, Reason};
 use super::expression::{Bits, Expression, Junction, Measure, NumberRange};
-use crate::source::edits::definition::AddedXattr;
+use crate::edits::definition::AddedXattr;
 use crate::transform::Chmod;
 
 /// How deep expressions may be nested.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use sinterfs_model::{Error, Rdev, Result};
 use sinterfs_platform::{self as platform, OpenFor, names};
 
-use crate::source::Exclude;
+use crate::Exclude;
 
 /// What a scan of a directory includes.
 #[derive(Debug, Clone, Default)]

@@ -21,31 +21,31 @@ mod finish;
 const LONGEST_NAME: usize = 255;
 
 /// A tree, and where the content of its files is.
-pub(in crate::source) struct BuiltTree {
-    pub(in crate::source) tree: Tree,
-    pub(in crate::source) locations: Vec<ContentLocation>,
+pub(crate) struct BuiltTree {
+    pub(crate) tree: Tree,
+    pub(crate) locations: Vec<ContentLocation>,
     /// The index of the location of each node; out of range for other nodes than files.
-    pub(in crate::source) of_nodes: Vec<u32>,
+    pub(crate) of_nodes: Vec<u32>,
     /// Directories without a member of their own, in order.
-    pub(in crate::source) implied: Vec<NodeId>,
+    pub(crate) implied: Vec<NodeId>,
     /// Links to files of lower layers: their nodes, their targets from the root of the tree on, and
     /// the members.
-    pub(in crate::source) links_below: Vec<(NodeId, Vec<u8>, u64)>,
+    pub(crate) links_below: Vec<(NodeId, Vec<u8>, u64)>,
 }
 
 /// Why a member cannot be added to the tree.
-pub(in crate::source) type Refusal = &'static str;
+pub(crate) type Refusal = &'static str;
 
 /// What a user has to know of a member that was added, or why it was refused.
 type Added = std::result::Result<Option<String>, Refusal>;
 
 /// Why a hard link without a target is refused.
-pub(in crate::source) const NO_TARGET: Refusal =
+pub(crate) const NO_TARGET: Refusal =
     "is a hard link to a file that does not precede it in the archive";
 
 /// The tree of the members so far.
 #[derive(Default)]
-pub(in crate::source) struct MemberTree {
+pub(crate) struct MemberTree {
     /// The first one is the root; empty before the first member.
     files: Vec<MemberFile>,
     locations: Vec<ContentLocation>,
@@ -79,7 +79,7 @@ enum FileKind {
 
 impl MemberTree {
     /// Creates the tree of a layer: hard links without a target are kept.
-    pub(in crate::source) fn of_layer() -> Self {
+    pub(crate) fn of_layer() -> Self {
         Self {
             keeps_links: true,
             ..Self::default()
@@ -87,7 +87,7 @@ impl MemberTree {
     }
 
     /// Adds a member, and returns what was passed over of it; or why it was refused.
-    pub(in crate::source) fn add(&mut self, mut member: Member) -> Result<Added> {
+    pub(crate) fn add(&mut self, mut member: Member) -> Result<Added> {
         if self.files.is_empty() {
             self.files.push(implied(&member.meta));
         }
