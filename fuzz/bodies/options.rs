@@ -9,8 +9,8 @@ use std::str::FromStr;
 use sinterfs_block::codec::Encoding;
 use sinterfs_block::digest::Root;
 use sinterfs_erofs::write as erofs;
-use sinterfs_pipeline::source::Definition;
-use sinterfs_pipeline::{Categorizers, Chmod, HotList, IdMap, Order, Priorities, ReadCost};
+use sinterfs_pipeline::{Categorizers, Order, ReadCost};
+use sinterfs_source::{Chmod, Definition, HotList, IdMap, Priorities};
 use sinterfs_squashfs::write as squashfs;
 
 /// Parses a text; what is accepted is written and parsed again.

@@ -209,6 +209,10 @@ pub const SHARED_NAMES: &[(&str, &str)] = &[
         "Report",
         "what the one operation of a module returns: a check, a build, a page",
     ),
+    (
+        "Options",
+        "how one thing is done, named with its module: a source, a stream, a build",
+    ),
     ("WriteOptions", "how an image is written, in each format"),
     (
         "Directory",

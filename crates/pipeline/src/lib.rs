@@ -48,7 +48,4 @@ pub use plan::groups_contents;
 pub use program::check_program;
 pub use read_cost::ReadCost;
 pub use report::Report;
-pub use sinterfs_platform::Scratch;
-pub use sinterfs_source as source;
-pub use sinterfs_source::{Chmod, HotList, IdMap, Priorities, RootTransform, Transform};
 pub use warning_counter::WarningCounter;

@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, mknodat, openat};
 use sinterfs_model::{Content, ExtentSource, FileType, Kind, NodeId, Quiet, Source, Tree};
-use sinterfs_pipeline::source::directory::Options;
-use sinterfs_pipeline::source::{Definition, Directory, EditedSource, Edits, Exclude};
-use sinterfs_pipeline::source::{Manifest, manifest};
 use sinterfs_pipeline::{Options as BuildOptions, build};
+use sinterfs_source::directory::Options;
+use sinterfs_source::{Definition, Directory, EditedSource, Edits, Exclude};
+use sinterfs_source::{Manifest, manifest};
 use sinterfs_testkit::noise;
 use support::{Image, Memory, MemoryWriter, text};
 

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use sinterfs_model::{
     Content, Cursor, ExtentSource, Image as _, Ino, Kind, Meta, NodeId, Quiet, Rdev, Source, Tree,
 };
-use sinterfs_pipeline::source::image::{Damage, content_map};
-use sinterfs_pipeline::source::merge::{MergeInput, MergeOptions, WhiteoutMarks};
-use sinterfs_pipeline::source::{ImageSource, Merge};
 use sinterfs_pipeline::{Options, Order, build};
+use sinterfs_source::image::{Damage, content_map};
+use sinterfs_source::merge::{MergeInput, MergeOptions, WhiteoutMarks};
+use sinterfs_source::{ImageSource, Merge};
 use sinterfs_testkit::{Builder, Id, MemImage, Piece, meta, noise, sample};
 use support::{Image, Memory, MemoryWriter};
 

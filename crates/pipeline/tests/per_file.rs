@@ -6,9 +6,10 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 
 use sinterfs_model::{Category, Content, Geometry, MapExtent, NodeId, Quiet, TailPlacement};
-use sinterfs_pipeline::source::Directory;
-use sinterfs_pipeline::source::directory::Options as Scan;
-use sinterfs_pipeline::{Options, Order, Priorities, Report, build};
+use sinterfs_pipeline::{Options, Order, Report, build};
+use sinterfs_source::Directory;
+use sinterfs_source::Priorities;
+use sinterfs_source::directory::Options as Scan;
 use sinterfs_testkit::noise;
 use support::{Faults, File, Image, Memory, MemoryWriter, Mock, Part, data, text};
 

@@ -16,9 +16,9 @@ use sinterfs_model::{
     Source, Stage, Tally, Tree, Xattrs,
 };
 use sinterfs_ops::StoredBlock;
-use sinterfs_pipeline::Scratch;
-use sinterfs_pipeline::source::archive::{ImpliedDirectories, Options};
-use sinterfs_pipeline::source::{Archive, Exclude};
+use sinterfs_platform::Scratch;
+use sinterfs_source::archive::{ImpliedDirectories, Options};
+use sinterfs_source::{Archive, Exclude};
 
 use crate::handle::{Handle, uncompressed_blocks};
 use crate::image::Image;

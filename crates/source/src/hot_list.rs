@@ -1,8 +1,8 @@
 //! The hot list: the files that programs need when they start, in that order.
 //!
-//! Enters a list of paths in order of need, as recorded by a mount; leaves the rank of each of these
-//! files in a tree. A directory means all files below it, by path. **Invariant:** the result depends
-//! only on the list and the tree; if a file is listed several times, the first one counts.
+//! Enters a list of paths in order of need, as recorded by a mount; leaves the rank of each of
+//! these files in a tree. A directory means all files below it, by path. **Invariant:** the result
+//! depends only on the list and the tree; if a file is listed several times, the first one counts.
 
 use std::collections::HashMap;
 

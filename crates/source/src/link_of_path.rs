@@ -4,8 +4,8 @@
 
 use sinterfs_model::{Content, NodeId, Tree};
 
-/// Returns the index of the link that a path names; `Some(None)` is the root. Slashes at the ends and
-/// names `.` mean nothing.
+/// Returns the index of the link that a path names; `Some(None)` is the root. Empty names and `.`
+/// are ignored.
 pub(crate) fn link_of_path(tree: &Tree, path: &[u8]) -> Option<Option<usize>> {
     let (mut dir, mut found) = (NodeId::ROOT, None);
     let names = path.split(|&byte| byte == b'/');

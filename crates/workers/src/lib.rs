@@ -1,5 +1,5 @@
-//! Threads and what they share: starting them, their panics as errors, the permits of idle ones, and permits for large
-//! memory.
+//! Threads and what they share: starting them, their panics as errors, the permits of idle ones,
+//! and permits for large memory.
 //!
 //! **Invariant:** nothing of ours is imported, and no result depends on how many threads ran.
 

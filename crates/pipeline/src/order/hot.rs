@@ -1,8 +1,8 @@
 //! The contents of the hot list: stored first, in small blocks.
 //!
-//! In: an order of contents. Out: the order with the contents of the listed files at its front, in a
-//! category of their own. **Invariant:** the result depends only on the list, the tree and the order;
-//! of several listed files with one content the first one counts.
+//! In: an order of contents. Out: the order with the contents of the listed files at its front, in
+//! a category of their own. **Invariant:** the result depends only on the list, the tree and the
+//! order; of several listed files with one content the first one counts.
 
 use sinterfs_model::{Category, Observer, Tree};
 use sinterfs_source::HotList;

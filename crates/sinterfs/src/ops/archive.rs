@@ -12,8 +12,8 @@ use std::sync::Arc;
 use sinterfs_block::cache::BlockCache;
 use sinterfs_model::{Image, ImageInfo, Observer, Result};
 use sinterfs_ops::{Archive, ArchiveOptions, ArchiveReport, PartOptions, PartialImage};
-use sinterfs_pipeline::Scratch;
-use sinterfs_pipeline::source::XattrFilter;
+use sinterfs_platform::Scratch;
+use sinterfs_source::XattrFilter;
 
 use crate::open::open_tree;
 use crate::open_options::{OpenOptions, shared_cache};

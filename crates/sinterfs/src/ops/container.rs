@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use sinterfs_block::checksum::{sha256, sha256_of};
 use sinterfs_model::{Error, Observer, Result, Setting};
 use sinterfs_ops::{ArchiveOptions, ArchiveReport, PartOptions, Visit, WalkStep, walk};
-use sinterfs_pipeline::source::XattrFilter;
+use sinterfs_source::XattrFilter;
 
 use crate::image::Image;
 use crate::open::open_with;

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use sinterfs_model::{Observer, Result};
 use sinterfs_ops::{DiffOptions, DiffReport, Side};
-use sinterfs_pipeline::Scratch;
-use sinterfs_pipeline::source::archive::ImpliedDirectories;
-use sinterfs_pipeline::source::{Edits, directory};
+use sinterfs_platform::Scratch;
+use sinterfs_source::archive::ImpliedDirectories;
+use sinterfs_source::{Edits, directory};
 
 use crate::open_options::OpenOptions;
 use crate::write::input::kinds::{Input, ManifestOptions};

@@ -4,7 +4,7 @@
 //! image.
 
 use sinterfs_model::{Image, Ino, Result, Xattrs};
-use sinterfs_pipeline::source::XattrFilter;
+use sinterfs_source::XattrFilter;
 
 /// An image with fewer extended attributes.
 pub struct FilteredImage<'a> {

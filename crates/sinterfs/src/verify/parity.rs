@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use sinterfs_block::{FileSource, ReadAt as _};
 use sinterfs_model::{Error, Kind, Observer, Result};
 use sinterfs_parity::{Examined, FoundRecord, ParityLayout, ParityRecord, encode, examine, find};
-use sinterfs_pipeline::Scratch;
+use sinterfs_platform::Scratch;
 use sinterfs_platform::{Identity, files};
 
 use super::seems_sound::seems_sound;

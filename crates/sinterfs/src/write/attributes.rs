@@ -1,9 +1,9 @@
 //! Changes of owners, times and permissions.
 //!
-//! In: numbers and the words of chmod. Out: `sinterfs_pipeline::Transform`.
+//! In: numbers and the words of chmod. Out: `sinterfs_source::Transform`.
 
 use sinterfs_model::{Error, Result, Time};
-use sinterfs_pipeline::{Chmod, IdMap, RootTransform, Transform};
+use sinterfs_source::{Chmod, IdMap, RootTransform, Transform};
 
 /// Changes of file attributes; the default changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

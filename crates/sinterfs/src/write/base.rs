@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sinterfs_block::Sink;
 use sinterfs_model::{Error, ImageWriter, Observer, Result, Source};
-use sinterfs_pipeline::source::image::{ImageSource, content_map};
+use sinterfs_source::image::{ImageSource, content_map};
 
 use crate::image::Image;
 use crate::write::create::CreateOptions;

@@ -4,9 +4,9 @@
 use std::num::NonZeroU64;
 
 use sinterfs_model::{Error, Observer, Result, Setting};
-use sinterfs_pipeline::Scratch;
-use sinterfs_pipeline::source::{Action, Edits, Exclude, directory};
+use sinterfs_platform::Scratch;
 use sinterfs_platform::names;
+use sinterfs_source::{Action, Edits, Exclude, directory};
 
 use crate::open::open_with;
 use crate::ops::CONTAINER_ATTRIBUTE;
@@ -225,7 +225,7 @@ fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
 
 #[cfg(test)]
 mod tests {
-    use sinterfs_pipeline::source::IdsByName;
+    use sinterfs_source::IdsByName;
 
     use super::*;
     use crate::write::filters::Filter;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use sinterfs_block::Sink;
 use sinterfs_block::codec::Encoding;
-use sinterfs_pipeline::Scratch;
+use sinterfs_platform::Scratch;
 
 use crate::write::former_runs::FormerRuns;
 use crate::write::request::{PerFileOptions, VolumeOptions};

@@ -1,7 +1,7 @@
 //! Which files are chosen, excluded, included and added.
 //!
 //! In: patterns, definitions and files of them, in the order in which they were given. Out:
-//! `sinterfs_pipeline::source::Exclude` and `Definition`.
+//! `sinterfs_source::Exclude` and `Definition`.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_model::{Error, Result, Setting};
-use sinterfs_pipeline::source::{
+use sinterfs_platform::{Directory, OpenFor, names};
+use sinterfs_source::{
     AddedXattr, Definition, DirectoryAttributes, Exclude, FileContexts, Rule, plain_path,
 };
-use sinterfs_platform::{Directory, OpenFor, names};
 
 use crate::write::input::kinds::Input;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use sinterfs_block::FileSource;
 use sinterfs_model::{Error, Result};
-use sinterfs_pipeline::Scratch;
+use sinterfs_platform::Scratch;
 use sinterfs_remote::Address;
 
 use crate::open_options::OpenOptions;

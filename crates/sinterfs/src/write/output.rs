@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sinterfs_block::Sink;
 use sinterfs_model::{Error, Result, Setting};
-use sinterfs_pipeline::Scratch;
+use sinterfs_platform::Scratch;
 use sinterfs_platform::{FileAt, files};
 
 use crate::write::hidden_file::{self, parent};

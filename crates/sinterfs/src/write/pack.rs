@@ -7,7 +7,9 @@ use std::path::Path;
 
 use sinterfs_block::Sink;
 use sinterfs_model::{Error, Geometry, Observer, Result, Setting};
-use sinterfs_pipeline::{HotList, Order, Priorities, Scratch};
+use sinterfs_pipeline::Order;
+use sinterfs_platform::Scratch;
+use sinterfs_source::{HotList, Priorities};
 
 use crate::write::create::{Blob, CreateOptions};
 use crate::write::device_names;

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_model::{Error, Kind, Observer, Result, Setting, Source, Tree};
-use sinterfs_pipeline::Scratch;
-use sinterfs_pipeline::source::image::content_map;
+use sinterfs_platform::Scratch;
+use sinterfs_source::image::content_map;
 
 use crate::image::Image;
 use crate::open;

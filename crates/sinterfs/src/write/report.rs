@@ -2,7 +2,7 @@
 
 use sinterfs_block::verity::VerityDigest;
 use sinterfs_model::{Error, Kind, Loss, Observer, Result, Setting};
-use sinterfs_pipeline::source::merge::Conflicts;
+use sinterfs_source::merge::Conflicts;
 
 pub use sinterfs_pipeline::Report as PipelineReport;
 

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_model::TailPlacement;
-use sinterfs_pipeline::source::archive::ImpliedDirectories;
-use sinterfs_pipeline::source::{Action, Shard, XattrFilter};
 use sinterfs_pipeline::{Categorizers, Order, ReadCost};
+use sinterfs_source::archive::ImpliedDirectories;
+use sinterfs_source::{Action, Shard, XattrFilter};
 
 use crate::open_options::OpenOptions;
 use crate::place;

@@ -4,8 +4,9 @@
 
 use sinterfs_block::codec::Encoding;
 use sinterfs_model::{Error, Result, Setting};
-use sinterfs_pipeline::source::Action;
-use sinterfs_pipeline::{Categorizers, Scratch};
+use sinterfs_pipeline::Categorizers;
+use sinterfs_platform::Scratch;
+use sinterfs_source::Action;
 
 use crate::write::create::{CreateOptions, SolidOptions};
 use crate::write::history;

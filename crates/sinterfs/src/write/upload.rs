@@ -13,7 +13,7 @@ use std::path::Path;
 
 use sinterfs_model::{Error, Result};
 #[cfg(not(feature = "remote"))]
-use sinterfs_pipeline::Scratch;
+use sinterfs_platform::Scratch;
 
 use crate::open_options::OpenOptions;
 use crate::place::shown;

@@ -14,7 +14,7 @@ use std::path::Path;
 use sinterfs_erofs::composefs::{Body, Files, Kept, KeptXattrs, Versions};
 use sinterfs_model::{Error, Loss, NodeId, Observer, Result, Setting, Summary, Time, Tree};
 use sinterfs_pipeline::WarningCounter;
-use sinterfs_pipeline::source::archive::ImpliedDirectories;
+use sinterfs_source::archive::ImpliedDirectories;
 
 use super::contents::{self, ContentHasher};
 use super::dump;

@@ -5,9 +5,9 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use sinterfs_model::{Error, Result};
-use sinterfs_pipeline::source::merge::WhiteoutMarks;
-use sinterfs_pipeline::source::{archive, manifest};
 use sinterfs_platform::{FileAt, files};
+use sinterfs_source::merge::WhiteoutMarks;
+use sinterfs_source::{archive, manifest};
 
 use super::kinds::{Input, Layering, Whiteouts};
 use super::named::{self, Named};

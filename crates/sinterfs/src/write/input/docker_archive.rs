@@ -17,7 +17,7 @@ use sinterfs_block::verity::hex;
 use sinterfs_model::{
     Content, Error, FileContent, NodeId, Observer, Result, Setting, Source, Tree,
 };
-use sinterfs_pipeline::source::Archive;
+use sinterfs_source::Archive;
 
 use super::layer_digests;
 use super::named::Transport;

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
 use sinterfs_model::{Error, ImageInfo, Loss, Observer, Result, Stage, Tally};
-use sinterfs_pipeline::Scratch;
-use sinterfs_pipeline::source::ImageSource;
-use sinterfs_pipeline::source::image::Damage;
+use sinterfs_platform::Scratch;
+use sinterfs_source::ImageSource;
+use sinterfs_source::image::Damage;
 
 use crate::image::Image;
 use crate::place;

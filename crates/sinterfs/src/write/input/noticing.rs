@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sinterfs_model::{FileContent, LinkBelow, Loss, NodeId, Observer, Result, Source, Tree};
-use sinterfs_pipeline::source::Archive;
+use sinterfs_source::Archive;
 
 use super::docker_archive::holds_image;
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use sinterfs_model::{Error, Loss, Result, Setting};
-use sinterfs_pipeline::source::archive::ImpliedDirectories;
-use sinterfs_pipeline::source::merge::{Merge, MergeOptions};
-use sinterfs_pipeline::source::{Definition, Directory};
+use sinterfs_source::archive::ImpliedDirectories;
+use sinterfs_source::merge::{Merge, MergeOptions};
+use sinterfs_source::{Definition, Directory};
 
 use super::images::Images;
 use super::kinds::{Input, Layering, ManifestOptions, MergePart};

@@ -6,11 +6,9 @@ use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
 use sinterfs_model::{Error, Kind, Loss, Observer, Result, Source, TreeStats};
-use sinterfs_pipeline::Scratch;
-use sinterfs_pipeline::source::merge::Conflicts;
-use sinterfs_pipeline::source::{
-    Archive, Directory, EditedSource, Edits, ImageSource, Manifest, Merge,
-};
+use sinterfs_platform::Scratch;
+use sinterfs_source::merge::Conflicts;
+use sinterfs_source::{Archive, Directory, EditedSource, Edits, ImageSource, Manifest, Merge};
 
 use super::images::{Images, StopOnDamage};
 use super::noticing::NoticingArchive;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use sinterfs_block::SequentialReader;
 use sinterfs_model::{Error, Observer, Result};
-use sinterfs_pipeline::Scratch;
-use sinterfs_pipeline::source::archive::ImpliedDirectories;
-use sinterfs_pipeline::source::image::Damage;
-use sinterfs_pipeline::source::{Archive, Edits, Exclude, Manifest, archive, directory, manifest};
+use sinterfs_platform::Scratch;
+use sinterfs_source::archive::ImpliedDirectories;
+use sinterfs_source::image::Damage;
+use sinterfs_source::{Archive, Edits, Exclude, Manifest, archive, directory, manifest};
 
 use super::docker_archive::Layer;
 use super::kinds::{Input, ManifestOptions};

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_model::{Error, Quiet, Result, Setting, Source};
-use sinterfs_pipeline::source::merge::{MergeInput, WhiteoutMarks};
-use sinterfs_pipeline::source::{Archive, Directory, Exclude, Manifest, directory};
 use sinterfs_platform::names;
+use sinterfs_source::merge::{MergeInput, WhiteoutMarks};
+use sinterfs_source::{Archive, Directory, Exclude, Manifest, directory};
 
 use super::detect::What;
 use super::docker_archive::{DockerArchive, Layer};
