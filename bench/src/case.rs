@@ -3,9 +3,9 @@
 use crate::bench::Bench;
 use crate::harness::sets::Set;
 use crate::options::BenchOptions;
-use crate::report::cells::SetCells;
-use crate::report::plot::Plot;
 use crate::runner::{Measurement, in_turn};
+use crate::tables::cells::SetCells;
+use crate::tables::plot::Plot;
 
 /// One kind of measurement. All that are measured of one set take turns.
 pub trait Case: Sync {

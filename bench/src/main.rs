@@ -21,6 +21,7 @@ mod recipe;
 mod report;
 mod results;
 mod runner;
+mod tables;
 mod tools;
 mod workspace;
 

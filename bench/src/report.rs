@@ -1,7 +1,4 @@
-//! Results as tables, plots and claims.
+//! The document of all results, and the claims that they have to bear out.
 
-pub mod cells;
 pub mod claims;
 pub mod document;
-pub mod plot;
-pub mod table;

@@ -3,9 +3,9 @@
 use crate::bench::{Bench, Label, remove};
 use crate::case::Case;
 use crate::harness::sets::Set;
-use crate::report::cells::SetCells;
-use crate::report::table::{figure, megabytes, table};
 use crate::runner::Measurement;
+use crate::tables::cells::SetCells;
+use crate::tables::table::{figure, megabytes, table};
 use crate::tools::command::{fill, quoted};
 use crate::tools::ours::{DEFAULT_LEVEL, OURS, SINTER};
 use crate::tools::tool::{Tool, Variant};

@@ -3,9 +3,9 @@
 use crate::bench::Bench;
 use crate::case::Case;
 use crate::harness::sets::Set;
-use crate::report::cells::{Column, Counterpart, SetCells, Unit};
-use crate::report::plot::{Plot, Point, Series};
 use crate::runner::Measurement;
+use crate::tables::cells::{Column, Counterpart, SetCells, Unit};
+use crate::tables::plot::{Plot, Point, Series};
 use crate::tools::catalog;
 
 /// The case `build`.

@@ -5,9 +5,9 @@ use crate::case::Case;
 use crate::harness::sets::Set;
 use crate::options::BenchOptions;
 use crate::recipe::Recipe;
-use crate::report::cells::SetCells;
-use crate::report::table::{megabytes, ratio, table};
 use crate::runner::{Measurement, Outcome};
+use crate::tables::cells::SetCells;
+use crate::tables::table::{megabytes, ratio, table};
 use crate::tools::ours::SINTER;
 
 /// The case `sizes`.

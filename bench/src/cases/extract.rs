@@ -6,8 +6,8 @@ use crate::bench::{Bench, Label, remove};
 use crate::case::Case;
 use crate::harness::sets::Set;
 use crate::harness::trees;
-use crate::report::cells::{Column, Counterpart, SetCells, Unit};
 use crate::runner::{Measurement, Outcome, Round};
+use crate::tables::cells::{Column, Counterpart, SetCells, Unit};
 use crate::tools::command::{fill, quoted};
 
 /// The case `extract`.

@@ -12,10 +12,10 @@ use crate::case::Case;
 use crate::harness::mounted::{Mounted, make_cold};
 use crate::harness::sets::Set;
 use crate::harness::trees;
-use crate::report::cells::SetCells;
-use crate::report::table::{figure, megabytes, ratio, table};
 use crate::results::Cell;
 use crate::runner::{Measurement, Outcome, Round};
+use crate::tables::cells::SetCells;
+use crate::tables::table::{figure, megabytes, ratio, table};
 use crate::tools::command::{fill, quoted};
 
 /// The case `formats`.

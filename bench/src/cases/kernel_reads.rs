@@ -14,10 +14,10 @@ use crate::harness::mounted::{places, read_4k, same_bytes};
 use crate::harness::readers::read_through;
 use crate::harness::sets::{File, Set};
 use crate::recipe::Recipe;
-use crate::report::cells::SetCells;
-use crate::report::table::{figure, megabytes, ratio, table};
 use crate::results::Cell;
 use crate::runner::{Measurement, Outcome};
+use crate::tables::cells::SetCells;
+use crate::tables::table::{figure, megabytes, ratio, table};
 
 /// The case `reads`.
 pub struct KernelReads;

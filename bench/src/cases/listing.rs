@@ -12,9 +12,9 @@ use crate::bench::{Bench, Label, length};
 use crate::case::Case;
 use crate::harness::kernel::{Mount, Stack, list, make_cold};
 use crate::harness::sets::Set;
-use crate::report::cells::SetCells;
-use crate::report::table::{figure, megabytes, ratio, table};
 use crate::runner::{Measurement, Outcome};
+use crate::tables::cells::SetCells;
+use crate::tables::table::{figure, megabytes, ratio, table};
 use crate::tools::command::quoted;
 use crate::tools::ours::SINTER;
 

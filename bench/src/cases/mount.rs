@@ -7,9 +7,9 @@ use crate::bench::{Bench, Label};
 use crate::case::Case;
 use crate::harness::mounted::{self, Mounted};
 use crate::harness::sets::Set;
-use crate::report::cells::{Column, Counterpart, SetCells, Unit};
 use crate::results::Record;
 use crate::runner::{Measurement, Outcome};
+use crate::tables::cells::{Column, Counterpart, SetCells, Unit};
 use crate::tools::command::{fill, quoted};
 use crate::tools::tool::Tool;
 

@@ -15,9 +15,9 @@ use crate::harness::interrupt;
 use crate::harness::mounted::{places, read_4k};
 use crate::harness::readers::{by, read_attributes, read_through, same_length, shuffled};
 use crate::harness::sets::{File, Set};
-use crate::report::cells::{Column, Counterpart, SetCells, Unit};
 use crate::results::Record;
 use crate::runner::{Measurement, Outcome};
+use crate::tables::cells::{Column, Counterpart, SetCells, Unit};
 
 /// The case `serve`.
 pub struct Serve;

@@ -10,8 +10,8 @@ use crate::cases::scale::{MILLION, bytes, growing, per_gb};
 use crate::results::Cell;
 use crate::tools::ours::{ARCHIVE, DEFAULT_LEVEL, SINTER, STRONGEST_LEVEL};
 
-use super::cells::SetCells;
-use super::table::table;
+use crate::tables::cells::SetCells;
+use crate::tables::table::table;
 
 /// Sets that hold many versions of the same things.
 const REDUNDANT: &[&str] = &["perl-installs", "py-versions", "git-heads"];

@@ -12,9 +12,9 @@ use serde_json::Value;
 use crate::cases;
 use crate::results::{Cell, to_lines};
 
-use super::cells::SetCells;
 use super::claims::{self, Ratio};
-use super::table::table;
+use crate::tables::cells::SetCells;
+use crate::tables::table::table;
 
 /// The results that docs/benchmarks.md shows, relative to `docs`.
 pub const DATA: &str = "benchmarks/results.jsonl";

@@ -3,15 +3,18 @@
 //! In: a source of bytes, and those of further devices. Out: `Erofs`. **Invariant:** no object is
 //! kept for an inode.
 
+mod checked_tables;
 mod config;
 mod device;
 mod directory;
 mod erofs;
 mod facts;
+mod found_extents;
 mod image;
 mod inode;
 mod inspect;
 mod map;
+mod mapped;
 mod meta_offset;
 mod metadata;
 mod node;

@@ -3,10 +3,10 @@
 use crate::bench::{Bench, remove};
 use crate::harness::sets::Set;
 use crate::harness::tar_stream;
-use crate::report::cells::SetCells;
-use crate::report::table::{figure, table};
 use crate::results::Cell;
 use crate::runner::Measurement;
+use crate::tables::cells::SetCells;
+use crate::tables::table::{figure, table};
 use crate::tools::command::{fill, quoted};
 use crate::tools::ours::DEFAULT_LEVEL;
 use crate::tools::tool::Builder;

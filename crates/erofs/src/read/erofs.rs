@@ -7,8 +7,9 @@ use std::sync::Arc;
 use sinterfs_block::cache::BlockCache;
 use sinterfs_model::{Error, ImageInfo, ListingErrors};
 
+use super::checked_tables::CheckedTables;
 use super::device::Devices;
-use super::map::{CheckedTables, FoundExtents};
+use super::found_extents::FoundExtents;
 use super::node::ErofsInode;
 use super::prefix::Prefix;
 use super::superblock::Superblock;

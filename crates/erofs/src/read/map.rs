@@ -7,15 +7,12 @@
 //! latest. Extents are found from the metadata each time; a map keeps a small window of it and no
 //! list.
 
-mod checked_tables;
 mod chunks;
 mod clusters;
 mod extents;
 mod flat;
-mod found_extents;
 mod header;
 mod indexes;
-mod mapped;
 mod window;
 
 use sinterfs_model::Result;
@@ -28,9 +25,7 @@ use clusters::Clusters;
 use extents::Extents;
 use header::CompressedHeader;
 
-pub(super) use checked_tables::CheckedTables;
-pub(super) use found_extents::FoundExtents;
-pub(crate) use mapped::{ContentLocation, MappedExtent, Pcluster, PclusterLocation};
+pub(crate) use super::mapped::{ContentLocation, MappedExtent, Pcluster, PclusterLocation};
 
 /// The map of an inode.
 #[derive(Debug)]

@@ -11,9 +11,10 @@ use sinterfs_block::cache::{self, BlockCache};
 use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Capability, FsInfo, ImageInfo, Ino, Kind, Limits, ListingErrors, Result};
 
+use super::checked_tables::CheckedTables;
 use super::device::{Devices, Slot};
 use super::erofs::Erofs;
-use super::map::{CheckedTables, FoundExtents};
+use super::found_extents::FoundExtents;
 use super::superblock::{self, Superblock};
 use crate::composefs;
 use crate::layout::{self, INODE_SLOT, SUPERBLOCK_OFFSET};

@@ -2,10 +2,10 @@
 
 use sinterfs_model::{Error, Result};
 
-use super::mapped::{ContentLocation, MappedExtent};
 use crate::layout::{ChunkIndex, chunk};
 use crate::read::device::Address;
 use crate::read::erofs::Erofs;
+use crate::read::mapped::{ContentLocation, MappedExtent};
 use crate::read::meta_offset::MetaOffset;
 use crate::read::node::ErofsInode;
 

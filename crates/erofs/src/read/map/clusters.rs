@@ -9,10 +9,10 @@ use sinterfs_model::{Error, Result};
 
 use super::header::{CompressedHeader, Extent};
 use super::indexes::{Entry, Indexes};
-use super::mapped::{ContentLocation, MappedExtent, PclusterLocation};
 use crate::layout::compressed::advise;
 use crate::read::device::Address;
 use crate::read::erofs::Erofs;
+use crate::read::mapped::{ContentLocation, MappedExtent, PclusterLocation};
 use crate::read::node::ErofsInode;
 
 /// A map of lclusters.

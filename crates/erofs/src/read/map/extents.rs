@@ -12,11 +12,11 @@ use sinterfs_model::{Error, Result};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::header::{CompressedHeader, Extent, known};
-use super::mapped::{ContentLocation, MappedExtent, PclusterLocation};
 use super::window::TableWindow;
 use crate::layout::compressed::{ExtentRecord, advise};
 use crate::read::device::Address;
 use crate::read::erofs::Erofs;
+use crate::read::mapped::{ContentLocation, MappedExtent, PclusterLocation};
 use crate::read::meta_offset::MetaOffset;
 use crate::read::node::ErofsInode;
 

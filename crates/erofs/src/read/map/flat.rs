@@ -2,9 +2,9 @@
 
 use sinterfs_model::{Error, Result};
 
-use super::mapped::{ContentLocation, MappedExtent};
 use crate::read::device::Address;
 use crate::read::erofs::Erofs;
+use crate::read::mapped::{ContentLocation, MappedExtent};
 use crate::read::node::{DataLayout, ErofsInode};
 
 /// Returns the extent at a position.

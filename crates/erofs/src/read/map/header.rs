@@ -2,10 +2,10 @@
 
 use sinterfs_model::{Error, Result};
 
-use super::mapped::{ContentLocation, Pcluster, PclusterLocation};
 use crate::layout::compressed::{CLUSTER_MAX, ClusterType, DECODED_MAX, MapHeader, advise};
 use crate::read::config::Algorithm;
 use crate::read::erofs::Erofs;
+use crate::read::mapped::{ContentLocation, MappedExtent, Pcluster, PclusterLocation};
 use crate::read::meta_offset::MetaOffset;
 use crate::read::node::{DataLayout, ErofsInode};
 
@@ -104,12 +104,8 @@ pub(super) struct Extent {
 
 impl Extent {
     /// Returns the range at a position whose bytes are in one place.
-    pub(super) fn map_at(
-        &self,
-        image: &Erofs,
-        position: u64,
-    ) -> Result<super::mapped::MappedExtent> {
-        let mapped = |start, len, location| super::mapped::MappedExtent {
+    pub(super) fn map_at(&self, image: &Erofs, position: u64) -> Result<MappedExtent> {
+        let mapped = |start, len, location| MappedExtent {
             start,
             len,
             location,

@@ -16,7 +16,7 @@ const MOST: usize = 1 << 14;
 
 /// The inodes whose extents are sorted, disjoint and inside the file.
 #[derive(Debug, Default)]
-pub(in crate::read) struct CheckedTables(RwLock<HashSet<u64>>);
+pub(super) struct CheckedTables(RwLock<HashSet<u64>>);
 
 impl CheckedTables {
     /// Calls `check` for an inode's table, unless that has succeeded before.

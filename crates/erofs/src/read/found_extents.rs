@@ -15,7 +15,7 @@ const MOST: usize = 4096;
 
 /// Extents by their starts.
 #[derive(Debug, Default)]
-pub(in crate::read) struct FoundExtents(RwLock<BTreeMap<u64, MappedExtent>>);
+pub(super) struct FoundExtents(RwLock<BTreeMap<u64, MappedExtent>>);
 
 impl FoundExtents {
     /// Returns the extent at a position.
