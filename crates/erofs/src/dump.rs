@@ -12,7 +12,8 @@ use std::io::Write;
 use sinterfs_model::{Error, FileType, Image, Ino, Result};
 
 use crate::composefs;
-use crate::read::{Algorithm, Erofs};
+use crate::layout::Algorithm;
+use crate::read::Erofs;
 
 /// Writes an image as text.
 pub fn dump(image: &Erofs, out: &mut dyn Write) -> Result<()> {

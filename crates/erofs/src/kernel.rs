@@ -7,8 +7,8 @@ use std::str::FromStr;
 
 use sinterfs_model::{Error, Result};
 
-use crate::layout::{compat, incompat};
-use crate::read::{Algorithm, Superblock};
+use crate::layout::{Algorithm, compat, incompat};
+use crate::read::Superblock;
 
 /// A version of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

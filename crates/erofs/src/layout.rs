@@ -5,11 +5,16 @@
 //! **Invariant:** only layout: nothing here decides whether a value makes sense.
 //! Format: `docs/formats/erofs.md`; `include/erofs_fs.h` of erofs-utils (Apache-2.0).
 
+mod algorithm;
 pub mod compressed;
+mod data_layout;
 
 use sinterfs_model::FileType;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+pub use algorithm::Algorithm;
+pub(crate) use data_layout::DataLayout;
 
 /// The first bytes of the superblock.
 pub const MAGIC: u32 = 0xe0f5_e1e2;

@@ -25,6 +25,7 @@ pub mod dump;
 mod kernel;
 pub mod layout;
 pub mod lookalike;
+mod overlay_attributes;
 pub mod read;
 pub mod write;
 

@@ -25,12 +25,13 @@ mod prefix;
 mod superblock;
 mod xattr;
 
-pub use config::{Algorithm, Configs};
+pub use crate::layout::Algorithm;
+pub use config::Configs;
 pub use device::{DeviceIdentity, Slot};
 pub use erofs::Erofs;
 pub use facts::{EntryFacts, InodeFacts, StoredExtent};
 pub(crate) use inspect::Inspected;
 pub use inspect::StoredRun;
-pub(crate) use node::{DataLayout, ErofsInode};
+pub(crate) use node::ErofsInode;
 pub use open::{OpenOptions, checked_part, is_image, needed_devices};
 pub use superblock::Superblock;

@@ -14,8 +14,9 @@ use zerocopy::IntoBytes;
 use zerocopy::little_endian::U32;
 
 use super::files::{Body, Files, Inode, ObjectPath};
-use super::{ESCAPED, METACOPY, TRUSTED, USER, object_path};
+use super::object_path;
 use crate::layout::{XATTR_WORD, XattrHeader, xattr_prefix};
+use crate::overlay_attributes::{ESCAPED, METACOPY, TRUSTED, USER};
 use crate::write::xattrs::{filter_bit, write_entry};
 
 /// The most shared attributes that an inode refers to.

@@ -13,7 +13,7 @@ use sinterfs_model::{Error, FileType, Rdev, Result};
 
 use super::escape::{write_escaped, write_optional};
 use super::files::CONTENT_MAX;
-use super::{ESCAPED, METACOPY, TRUSTED, USER};
+use crate::overlay_attributes::{ESCAPED, METACOPY, TRUSTED, USER};
 use crate::read::{Erofs, ErofsInode};
 
 /// Prints an image.

@@ -20,34 +20,13 @@ use sinterfs_model::{
     Cursor, Dirent, Error, Extent, ExtentSource, FileType, Image, Ino, Inode, Rdev, Result, Xattrs,
 };
 
-use super::{ESCAPED, METACOPY, TRUSTED};
+use crate::overlay_attributes::{ESCAPED, TRUSTED, digest, redirect};
 use crate::read::Erofs;
 
 /// A store of the objects that a composefs image refers to.
 pub trait Objects: Send + Sync {
     /// Opens an object by its path in the store: `ab/cdef...`.
     fn open(&self, path: &[u8]) -> Result<Arc<dyn ReadAt>>;
-}
-
-/// Returns where overlayfs' attributes place a file's content: `None` for a file that has its own.
-pub(crate) fn redirect(xattrs: &Xattrs) -> Option<Vec<u8>> {
-    overlay_value(xattrs, b"metacopy")?;
-    let target = overlay_value(xattrs, b"redirect")?;
-    Some(target.strip_prefix(b"/").unwrap_or(target).to_vec())
-}
-
-/// Returns the digest that overlayfs' attributes name for a file's content.
-fn digest(xattrs: &Xattrs) -> Option<VerityDigest> {
-    let value = overlay_value(xattrs, b"metacopy")?;
-    value.strip_prefix(&METACOPY)?.try_into().ok()
-}
-
-/// Returns the value of an attribute of overlayfs.
-fn overlay_value<'a>(xattrs: &'a Xattrs, name: &[u8]) -> Option<&'a [u8]> {
-    let found = xattrs
-        .iter()
-        .find(|(full, _)| full.strip_prefix(TRUSTED) == Some(name));
-    found.map(|(_, value)| value.as_slice())
 }
 
 /// A composefs image with its objects. Threads may read it concurrently.
@@ -267,19 +246,5 @@ mod tests {
             let own = format!("user.overlay.{own}");
             assert_eq!(shown(&own), Some(own));
         }
-    }
-
-    #[test]
-    fn a_redirect_counts_only_with_metacopy() {
-        let pair = |name: &str, value: &str| (name.as_bytes().to_vec(), value.as_bytes().to_vec());
-        let redirected = pair("trusted.overlay.redirect", "/ab/cd");
-        assert_eq!(redirect(&vec![redirected.clone()]), None);
-        let both = vec![pair("trusted.overlay.metacopy", ""), redirected];
-        assert_eq!(redirect(&both).as_deref(), Some(&b"ab/cd"[..]));
-        let own = vec![
-            pair("user.overlay.metacopy", ""),
-            pair("user.overlay.redirect", "/ab/cd"),
-        ];
-        assert_eq!(redirect(&own), None);
     }
 }

@@ -22,18 +22,10 @@ use super::files::{Body, Files, Inode};
 use super::plan::{ImagePlan, chunk_bits, chunks};
 use super::versions::Versions;
 use crate::layout::{
-    COMPOSEFS_MAGIC, ComposefsHeader, InodeCompact, InodeExtended, MAGIC, SUPERBLOCK_OFFSET,
-    Superblock, XATTR_WORD, compat, format,
+    COMPOSEFS_MAGIC, ComposefsHeader, DataLayout, InodeCompact, InodeExtended, MAGIC,
+    SUPERBLOCK_OFFSET, Superblock, XATTR_WORD, compat, format,
 };
 use crate::write::{BLOCK, BLOCK_BITS, BlockSize, directories, xattrs};
-
-/// The layouts of content, as bits of an inode's format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DataLayout {
-    Plain = 0,
-    Inline = 2,
-    Chunks = 4,
-}
 
 /// The result of writing an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -211,7 +203,7 @@ impl ImagePlan {
             _ => 0,
         };
         let head = Head {
-            format: (layout as u16) << format::LAYOUT_SHIFT,
+            format: layout.format_bits(),
             xattr_count: U16::new(xattrs::count_field(xattrs.len() as u64)?),
             mode: U16::new(self.kind(inode).bits() as u16 | known.mode),
             size,

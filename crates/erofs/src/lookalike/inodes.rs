@@ -15,19 +15,11 @@ use zerocopy::little_endian::{U16, U32, U64};
 
 use super::attributes::Shown;
 use super::content::Body;
-use crate::layout::{InodeExtended, chunk, format};
+use crate::layout::{DataLayout, InodeExtended, chunk, format};
 use crate::write::BlockSize;
 use crate::write::inode_offsets::InodeSize;
 use crate::write::inodes::tail_of;
 use crate::write::xattrs;
-
-/// The layouts of content, as bits of an inode's format.
-#[derive(Debug, Clone, Copy)]
-enum DataLayout {
-    Plain = 0,
-    Inline = 2,
-    Chunks = 4,
-}
 
 /// One inode with all but its number.
 #[derive(Debug)]
@@ -88,7 +80,7 @@ impl Made {
         };
         let time = meta.times.modified;
         let raw = InodeExtended {
-            format: U16::new(format::EXTENDED | (layout as u16) << format::LAYOUT_SHIFT),
+            format: U16::new(format::EXTENDED | layout.format_bits()),
             xattr_count: U16::new(xattrs::count_field(self.xattrs.len() as u64)?),
             mode: U16::new(kind.bits() as u16 | meta.mode & 0o7777),
             start_high: U16::new((start >> 32) as u16),

@@ -6,8 +6,8 @@ use sinterfs_model::{FileType, Ino, Result, Time};
 
 use super::erofs::Erofs;
 use super::map::{ContentLocation, MappedExtent, PclusterLocation};
-use super::node::{DataLayout, ErofsInode};
-use crate::layout::entry_number;
+use super::node::ErofsInode;
+use crate::layout::{DataLayout, entry_number};
 
 /// An inode as it is stored.
 #[derive(Debug, Clone)]

@@ -13,8 +13,9 @@ use sinterfs_model::{
 
 use super::erofs::Erofs;
 use super::map::{ContentLocation, Map, MappedExtent, PclusterLocation};
-use super::node::{DataLayout, ErofsInode};
-use crate::composefs;
+use super::node::ErofsInode;
+use crate::layout::DataLayout;
+use crate::overlay_attributes::redirect;
 
 /// The bits of a cursor that number entries: a block has fewer than 2^16.
 const ENTRY_BITS: u32 = 16;
@@ -242,7 +243,7 @@ impl Erofs {
         if !may_be_elsewhere || Map::new(self, node)?.find(0)?.location != ContentLocation::Hole {
             return Ok(());
         }
-        match composefs::redirect(&self.xattrs_of(node)?) {
+        match redirect(&self.xattrs_of(node)?) {
             None => Ok(()),
             Some(object) => {
                 let (object, option) = (String::from_utf8_lossy(&object), Setting::Objects);

@@ -9,8 +9,10 @@ use sinterfs_model::{Error, FileType, Kind, Result, Time};
 
 use super::erofs::Erofs;
 use super::meta_offset::MetaOffset;
-use super::node::{DataLayout, ErofsInode};
-use crate::layout::{InodeCompact, InodeExtended, XATTR_WORD, XattrHeader, format, incompat};
+use super::node::ErofsInode;
+use crate::layout::{
+    DataLayout, InodeCompact, InodeExtended, XATTR_WORD, XattrHeader, format, incompat,
+};
 
 /// The fields that both forms of an inode have.
 struct Common {

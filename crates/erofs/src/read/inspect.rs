@@ -7,10 +7,10 @@ use std::ops::ControlFlow;
 
 use sinterfs_model::{Error, ExtentSource, FileType, Ino, Result};
 
-use super::config::Algorithm;
 use super::erofs::Erofs;
 use super::map::{ContentLocation, Map, MappedExtent};
 use super::node::ErofsInode;
+use crate::layout::Algorithm;
 
 /// An entry of a directory as it is stored.
 #[derive(Debug, Clone, Copy)]

@@ -18,7 +18,8 @@ mod window;
 use sinterfs_model::Result;
 
 use super::erofs::Erofs;
-use super::node::{DataLayout, ErofsInode};
+use super::node::ErofsInode;
+use crate::layout::DataLayout;
 use crate::layout::compressed::advise;
 use chunks::Chunks;
 use clusters::Clusters;

@@ -1,6 +1,6 @@
 //! What a map finds: ranges of content and where each is stored.
 
-use crate::read::config::Algorithm;
+use crate::layout::Algorithm;
 use crate::read::device::Address;
 use crate::read::meta_offset::MetaOffset;
 

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use sinterfs_block::cache::{self, BlockCache};
 use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Capability, FsInfo, ImageInfo, Ino, Kind, Limits, ListingErrors, Result};
+use zerocopy::FromBytes;
 
 use super::checked_tables::CheckedTables;
 use super::device::{Devices, Slot};
 use super::erofs::Erofs;
 use super::found_extents::FoundExtents;
 use super::superblock::{self, Superblock};
-use crate::composefs;
-use crate::layout::{self, INODE_SLOT, SUPERBLOCK_OFFSET};
+use crate::layout::{self, COMPOSEFS_MAGIC, ComposefsHeader, INODE_SLOT, SUPERBLOCK_OFFSET};
 
 /// How to open an image.
 #[derive(Clone)]
@@ -80,7 +80,7 @@ impl Erofs {
         let superblock = Superblock::read(&*source, options.salvage)?;
         let info = image_info(&superblock, source.len());
         source.will_need(&[metadata_ahead(&superblock)]);
-        let composefs = composefs::version(&*source)?;
+        let composefs = composefs_version(&*source)?;
         let bits = superblock.block_bits;
         let devices = Devices::new(source, &superblock.devices, &options.devices, bits)?;
         let cache = options.cache.clone();
@@ -168,6 +168,19 @@ fn inodes(superblock: &Superblock, stored: u64, metabox: u64) -> u64 {
         0 => room,
         said => said.min(room),
     }
+}
+
+/// Returns the version of the format that the beginning of a composefs image names; `None` for
+/// other images.
+fn composefs_version(source: &dyn ReadAt) -> Result<Option<u32>> {
+    let mut bytes = [0; size_of::<ComposefsHeader>()];
+    if source.len() < bytes.len() as u64 {
+        return Ok(None);
+    }
+    source.read_at(0, &mut bytes)?;
+    let header = ComposefsHeader::ref_from_bytes(&bytes).ok();
+    let ours = header.filter(|header| header.magic.get() == COMPOSEFS_MAGIC);
+    Ok(ours.map(|header| header.version.get()))
 }
 
 fn image_info(superblock: &Superblock, stored: u64) -> ImageInfo {

@@ -12,11 +12,10 @@ use sinterfs_block::cache::Opened;
 use sinterfs_block::codec::unit::UnitCodec;
 use sinterfs_model::{Error, Result};
 
-use super::config::Algorithm;
 use super::erofs::Erofs;
 use super::map::{Pcluster, PclusterLocation};
 use super::meta_offset::Area;
-use crate::layout::incompat;
+use crate::layout::{Algorithm, incompat};
 
 thread_local! {
     /// The buffer of a thread for stored bytes before they are decoded.

@@ -18,7 +18,7 @@ use super::limits::BLOCK;
 use super::options::Form;
 use super::packed_tails::SharedTail;
 use super::unit_table::{PlacedUnit, map_violates_geometry};
-use crate::read::Algorithm;
+use crate::layout::Algorithm;
 
 /// Where the content of an inode is.
 #[derive(Debug, PartialEq, Eq)]

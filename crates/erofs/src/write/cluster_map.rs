@@ -11,8 +11,8 @@ use zerocopy::little_endian::{U16, U32};
 
 use super::encoded::PclusterRef;
 use super::limits::BLOCK;
+use crate::layout::DataLayout;
 use crate::layout::compressed::{ClusterIndex, ClusterType, MapHeader, advise};
-use crate::read::DataLayout;
 
 mod compact;
 mod index;

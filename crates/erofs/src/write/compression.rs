@@ -14,8 +14,8 @@ use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
 use super::limits::BLOCK;
+use crate::layout::Algorithm;
 use crate::layout::compressed::{DeflateConfig, Lz4Config, LzmaConfig, ZstdConfig};
-use crate::read::Algorithm;
 
 /// The codec of an image with its options.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::encoded::PclusterRef;
+use crate::layout::Algorithm;
 use crate::layout::compressed::{ExtentRecord, MapHeader, advise};
-use crate::read::Algorithm;
 
 /// A range of a file that is stored together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

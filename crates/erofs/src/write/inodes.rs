@@ -19,8 +19,7 @@ use super::times::TimeBase;
 use super::xattrs::{self, Xattrs};
 use super::{directories, extent_map};
 use crate::layout::compressed::MapHeader;
-use crate::layout::{InodeCompact, InodeExtended, format};
-use crate::read::DataLayout;
+use crate::layout::{DataLayout, InodeCompact, InodeExtended, format};
 
 /// What inodes are made of besides the tables of content, which change while the image is laid out.
 #[derive(Debug)]

@@ -22,8 +22,7 @@ use super::times::TimeBase;
 use super::volume_id::DeviceName;
 use super::writer::ErofsWriter;
 use super::xattrs::{DroppedXattrs, Xattrs};
-use crate::layout::{INODE_SLOT, XATTR_WORD};
-use crate::read::DataLayout;
+use crate::layout::{DataLayout, INODE_SLOT, XATTR_WORD};
 
 impl ErofsWriter {
     /// Writes all metadata, and returns the first block.

@@ -15,8 +15,8 @@ use crate::kernel::{
     FIRST_BIG_CLUSTERS, FIRST_CHUNKS, FIRST_DEVICES, FIRST_FRAGMENTS, FIRST_INLINE_CLUSTERS,
     FIRST_PREFIXES, FIRST_SHORT_BLOCKS, Kernel,
 };
+use crate::layout::Algorithm;
 use crate::layout::compressed::CLUSTER_MAX;
-use crate::read::Algorithm;
 
 /// The shortest unit that is cut into pclusters: the last pcluster of each unit is not full, nor is
 /// its last block.

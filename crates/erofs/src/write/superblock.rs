@@ -16,9 +16,9 @@ use super::options::{Form, WriteOptions};
 use super::volume_id::Uuid;
 use crate::layout::compressed::CLUSTER_MAX;
 use crate::layout::{
-    DeviceHeader, DeviceSlot, MAGIC, SUPERBLOCK_OFFSET, Superblock, XATTR_WORD, compat, incompat,
+    Algorithm, DeviceHeader, DeviceSlot, MAGIC, SUPERBLOCK_OFFSET, Superblock, XATTR_WORD, compat,
+    incompat,
 };
-use crate::read::Algorithm;
 
 /// What the superblock describes: an image that is complete but for its first block.
 #[derive(Debug)]

@@ -2,10 +2,11 @@
 
 use sinterfs_model::{Error, Result};
 
+use crate::layout::DataLayout;
 use crate::read::device::Address;
 use crate::read::erofs::Erofs;
 use crate::read::mapped::{ContentLocation, MappedExtent};
-use crate::read::node::{DataLayout, ErofsInode};
+use crate::read::node::ErofsInode;
 
 /// Returns the extent at a position.
 pub(super) fn find(image: &Erofs, node: &ErofsInode, position: u64) -> Result<MappedExtent> {

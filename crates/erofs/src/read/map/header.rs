@@ -3,11 +3,11 @@
 use sinterfs_model::{Error, Result};
 
 use crate::layout::compressed::{CLUSTER_MAX, ClusterType, DECODED_MAX, MapHeader, advise};
-use crate::read::config::Algorithm;
+use crate::layout::{Algorithm, DataLayout};
 use crate::read::erofs::Erofs;
 use crate::read::mapped::{ContentLocation, MappedExtent, Pcluster, PclusterLocation};
 use crate::read::meta_offset::MetaOffset;
-use crate::read::node::{DataLayout, ErofsInode};
+use crate::read::node::ErofsInode;
 
 /// The header of a map, in plain numbers.
 #[derive(Debug, Clone, Copy)]
