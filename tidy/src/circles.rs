@@ -12,19 +12,8 @@ use super::source::SourceFile;
 /// Checks all crates. `tolerated` names a crate's folder and files of one circle, relative to its
 /// `src`.
 pub fn circles(files: &[SourceFile], tolerated: &[(&str, &[&str])]) -> Vec<String> {
-    let mut packages: BTreeMap<&str, Vec<&SourceFile>> = BTreeMap::new();
-    for file in files.iter().filter(|file| file.is_in_src()) {
-        packages.entry(&file.package).or_default().push(file);
-    }
     let mut broken = Vec::new();
-    for (package, files) in packages {
-        let roots = files.iter().map(|file| &file.path);
-        let roots =
-            roots.filter(|path| path.ends_with("src/lib.rs") || path.ends_with("src/main.rs"));
-        let mut uses_of_all = Uses::new();
-        for root in roots {
-            uses_of_all.extend(uses(&files, root));
-        }
+    for (package, uses_of_all) in uses_of_crates(files) {
         let found = knots(&uses_of_all);
         let allowed: Vec<BTreeSet<&str>> = tolerated
             .iter()
@@ -54,6 +43,24 @@ pub fn circles(files: &[SourceFile], tolerated: &[(&str, &[&str])]) -> Vec<Strin
     broken
 }
 
+/// Finds the uses between the files of each crate, by the crate's folder.
+pub fn uses_of_crates(files: &[SourceFile]) -> BTreeMap<&str, Uses> {
+    let mut packages: BTreeMap<&str, Vec<&SourceFile>> = BTreeMap::new();
+    for file in files.iter().filter(|file| file.is_in_src()) {
+        packages.entry(&file.package).or_default().push(file);
+    }
+    let is_root = |path: &Path| path.ends_with("src/lib.rs") || path.ends_with("src/main.rs");
+    let all = |files: Vec<&SourceFile>| {
+        let roots = files.iter().map(|file| &file.path);
+        let roots = roots.filter(|path| is_root(path));
+        roots.flat_map(|root| uses(&files, root)).collect()
+    };
+    let of_crates = packages.into_iter();
+    of_crates
+        .map(|(package, files)| (package, all(files)))
+        .collect()
+}
+
 /// Returns a file's path below `src`.
 fn short(path: &Path) -> &str {
     let text = path.to_str().unwrap_or_default();
@@ -61,7 +68,7 @@ fn short(path: &Path) -> &str {
 }
 
 /// Finds the largest sets of files in which each reaches each other.
-fn knots(uses: &Uses) -> Vec<BTreeSet<PathBuf>> {
+pub fn knots(uses: &Uses) -> Vec<BTreeSet<PathBuf>> {
     // comparing paths is slow: numbers stand for files
     let files: BTreeSet<&PathBuf> = uses.keys().flat_map(|(from, to)| [from, to]).collect();
     let files: Vec<&PathBuf> = files.into_iter().collect();
@@ -94,7 +101,7 @@ fn below(file: usize, direct: &[BTreeSet<usize>]) -> BTreeSet<usize> {
 }
 
 /// Describes the shortest circle through the first file of a knot: `a -> b (Name) -> a (Other)`.
-fn shortest(knot: &BTreeSet<PathBuf>, uses: &Uses) -> String {
+pub fn shortest(knot: &BTreeSet<PathBuf>, uses: &Uses) -> String {
     let Some(start) = knot.first() else {
         return String::new();
     };

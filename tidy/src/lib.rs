@@ -4,6 +4,7 @@ mod arrows;
 mod circles;
 mod exhaustive;
 mod files;
+mod floors;
 mod formats;
 mod lints;
 mod lists;
@@ -38,6 +39,7 @@ pub fn tidy(root: &Path) -> Result<(), String> {
         lists::CLOSED_TYPES,
     ));
     broken.extend(circles::circles(&files, lists::CIRCLES));
+    broken.extend(floors::floors(&files, lists::TIED_ROOMS));
     broken.extend(lints::lints(&files, lists::LINTED));
     broken.extend(promises::promises(root, &files)?);
     if broken.is_empty() {
