@@ -9,11 +9,11 @@ const LIBRARY: &str = "sinterfs";
 const ROWS: &str = "crates/sinterfs/src/registry/";
 
 /// Finds a crate of a format that a file of the library names outside the rows.
-pub fn formats(file: &SourceFile, crates: &[&str]) -> Vec<String> {
+pub fn formats(file: &SourceFile, crates: &[String]) -> Vec<String> {
     if file.package != LIBRARY || file.path.starts_with(ROWS) {
         return Vec::new();
     }
-    let named = |name: &&&str| names(file.tokens.clone(), name);
+    let named = |name: &&String| names(file.tokens.clone(), name);
     let broken = crates.iter().filter(named);
     broken
         .map(|name| format!("{}: names {name}: only rows do", file.path.display()))
@@ -43,7 +43,7 @@ mod tests {
         ]);
         let found: Vec<_> = files
             .iter()
-            .flat_map(|f| formats(f, &["sinterfs_erofs"]))
+            .flat_map(|f| formats(f, &["sinterfs_erofs".to_owned()]))
             .collect();
         assert_eq!(found.len(), 1, "{found:?}");
     }

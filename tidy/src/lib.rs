@@ -2,6 +2,7 @@
 
 mod arrows;
 mod circles;
+mod crates;
 mod exhaustive;
 mod files;
 mod floors;
@@ -11,6 +12,7 @@ mod lists;
 mod modules;
 mod names;
 mod promises;
+mod prose;
 mod source;
 mod words;
 mod workspace;
@@ -20,15 +22,20 @@ use std::path::Path;
 /// Checks all house rules; the error lists everything that breaks one.
 pub fn tidy(root: &Path) -> Result<(), String> {
     let files = source::rust_files(root)?;
-    let mut broken = arrows::arrows(root)?;
+    let crates = crates::Crates::find(root)?;
+    let formats = crates.format_names();
+    let libraries = crates.without(|folder| lists::NOT_LIBRARIES.contains(&folder));
+    let mut broken = arrows::arrows(root, &crates)?;
     for file in &files {
         broken.extend(files::file(file, lists::UNSAFE_FILES));
-        broken.extend(formats::formats(file, lists::FORMATS));
-        if lists::LIBRARIES.contains(&&*file.package) {
+        broken.extend(formats::formats(file, &formats));
+        if libraries.contains(&&*file.package) {
             broken.extend(words::flags(file, lists::FLAG_FILES));
         }
     }
     broken.extend(words::verbs(&files));
+    broken.extend(words::returning_types(&files));
+    broken.extend(prose::prose(&files, lists::PROPER_NAMES));
     broken.extend(files::columns(&files, lists::LONG_LINES));
     broken.extend(files::text_columns(root)?);
     broken.extend(files::merge_markers(root)?);
@@ -40,7 +47,7 @@ pub fn tidy(root: &Path) -> Result<(), String> {
     ));
     broken.extend(circles::circles(&files, lists::CIRCLES));
     broken.extend(floors::floors(&files, lists::TIED_ROOMS));
-    broken.extend(lints::lints(&files, lists::LINTED));
+    broken.extend(lints::lints(&files, &crates.all, lists::UNLINTED));
     broken.extend(promises::promises(root, &files)?);
     if broken.is_empty() {
         Ok(())

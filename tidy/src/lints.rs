@@ -1,4 +1,6 @@
 //! Crates that read what nobody vouches for switch lints on that forbid silent casts and `[]`.
+//!
+//! A crate does so unless a list has the reason why it need not.
 
 use std::path::Path;
 
@@ -12,18 +14,31 @@ const LINTS: &[&str] = &[
     "clippy::cast_possible_wrap",
 ];
 
-/// Checks that each listed crate's `lib.rs` has an inner attribute `warn` or `deny` with all lints.
-pub fn lints(files: &[SourceFile], crates: &[&str]) -> Vec<String> {
+/// Checks that the `lib.rs` of each crate has an inner attribute `warn` or `deny` with all lints,
+/// unless `unlinted` has the crate, with the reason.
+pub fn lints(files: &[SourceFile], crates: &[String], unlinted: &[(&str, &str)]) -> Vec<String> {
     let mut broken = Vec::new();
     for name in crates {
         let path = format!("crates/{name}/src/lib.rs");
-        let Some(file) = files.iter().find(|file| file.path == Path::new(&path)) else {
-            broken.push(format!("LINTED: there is no {path}"));
-            continue;
-        };
-        let on: String = attributes(&file.text).concat();
-        for lint in LINTS.iter().filter(|lint| !on.contains(*lint)) {
-            broken.push(format!("{path}: does not switch on {lint}"));
+        let file = files.iter().find(|file| file.path == Path::new(&path));
+        let on: String = file
+            .map(|file| attributes(&file.text).concat())
+            .unwrap_or_default();
+        let off: Vec<&str> = LINTS
+            .iter()
+            .copied()
+            .filter(|lint| !on.contains(lint))
+            .collect();
+        if !unlinted.iter().any(|(listed, _)| listed == name) {
+            let missing = off.iter();
+            broken.extend(missing.map(|lint| format!("{path}: does not switch on {lint}")));
+        } else if off.is_empty() {
+            broken.push(format!("UNLINTED: {name} needs no exception any more"));
+        }
+    }
+    for (name, reason) in unlinted {
+        if reason.is_empty() || !crates.iter().any(|folder| folder == name) {
+            broken.push(format!("UNLINTED: {name} has no reason, or is no crate"));
         }
     }
     broken
@@ -56,9 +71,14 @@ mod tests {
             ("crates/b/src/lib.rs", &less),
             ("crates/c/src/lib.rs", &commented),
         ]);
-        assert!(lints(&sources, &["a"]).is_empty());
-        assert_eq!(lints(&sources, &["b"]).len(), 1);
-        assert_eq!(lints(&sources, &["c"]).len(), LINTS.len());
-        assert_eq!(lints(&sources, &["d"]).len(), 1);
+        let of =
+            |name: &str, unlinted: &[(&str, &str)]| lints(&sources, &[name.to_owned()], unlinted);
+        assert!(of("a", &[]).is_empty());
+        assert_eq!(of("b", &[]).len(), 1);
+        assert_eq!(of("c", &[]).len(), LINTS.len());
+        assert_eq!(of("d", &[]).len(), LINTS.len());
+        assert!(of("b", &[("b", "why")]).is_empty());
+        assert_eq!(of("a", &[("a", "why")]).len(), 1);
+        assert_eq!(of("b", &[("b", ""), ("z", "why")]).len(), 2);
     }
 }

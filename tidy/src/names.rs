@@ -42,7 +42,8 @@ pub fn names(files: &[SourceFile], shared: &[(&str, &str)]) -> Vec<String> {
     broken
 }
 
-fn collect(tokens: TokenStream, defined: &mut BTreeSet<String>) {
+/// Collects the names of structs, enums, traits and unions.
+pub fn collect(tokens: TokenStream, defined: &mut BTreeSet<String>) {
     let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {
         match token {

@@ -1,4 +1,6 @@
 //! Rules of language: how doc comments begin, and no flag of the command line in a library.
+//!
+//! Enters all files; leaves a message for each comment or literal that breaks one.
 
 use std::path::Path;
 
@@ -23,6 +25,49 @@ pub fn verbs(files: &[SourceFile]) -> Vec<String> {
         }
     }
     broken
+}
+
+/// Finds types whose doc says what they return: only functions return something.
+pub fn returning_types(files: &[SourceFile]) -> Vec<String> {
+    let mut broken = Vec::new();
+    for file in files {
+        let mut begins_at = None;
+        let mut brackets = Brackets::default();
+        for (line, number) in file.text.lines().map(str::trim_start).zip(1..) {
+            let is_doc = line.starts_with("///");
+            if is_doc && begins_at.is_none() {
+                begins_at = Some((number, line.starts_with("/// Returns ")));
+            } else if !is_doc && !line.starts_with("//") && !brackets.are_of_attribute(line) {
+                if let Some((number, true)) = begins_at.take().filter(|_| is_type(line)) {
+                    let path = file.path.display();
+                    broken.push(format!("{path}:{number}: a type returns nothing: {line}"));
+                }
+            }
+        }
+    }
+    broken
+}
+
+/// The brackets of an attribute that are still open.
+#[derive(Debug, Default)]
+struct Brackets(usize);
+
+impl Brackets {
+    /// Returns whether a line is of an attribute, which may have several lines.
+    fn are_of_attribute(&mut self, line: &str) -> bool {
+        let is_attribute = self.0 > 0 || line.starts_with("#[");
+        if is_attribute {
+            self.0 += line.matches('[').count();
+            self.0 = self.0.saturating_sub(line.matches(']').count());
+        }
+        is_attribute
+    }
+}
+
+fn is_type(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let word = words.find(|word| !word.starts_with("pub") && !["in", "unsafe"].contains(word));
+    word.is_some_and(|word| ["struct", "enum", "trait", "union", "type"].contains(&word))
 }
 
 fn begins(line: &str) -> bool {
@@ -93,6 +138,16 @@ mod tests {
         let broken = verbs(&sources);
         assert_eq!(broken.len(), 3, "{broken:?}");
         assert!(broken[1].starts_with("crates/a/src/b.rs:2"));
+    }
+
+    #[test]
+    fn types_return_nothing() {
+        let text = "/// Returns a.\n/// And b.\n#[derive(\n    Debug,\n)]\npub(crate) struct A;\n\
+                    /// Returns c.\npub fn f() {}\n/// B.\n/// Returns c.\nenum B {}\n\
+                    /// Returns d.\npub field: fn(),\ntype C = u8;\n/// Returns e.\ntype D = u8;";
+        let broken = returning_types(&files(&[("crates/a/src/b.rs", text)]));
+        assert_eq!(broken.len(), 2, "{broken:?}");
+        assert!(broken[0].contains("b.rs:1:") && broken[1].contains("type D"));
     }
 
     #[test]

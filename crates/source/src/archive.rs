@@ -1,7 +1,7 @@
 //! An archive as a source: the members of a tar or cpio become a tree and the content of its files.
 //!
 //! Enters a file or a stream, compressed or not; leaves a `Tree`, and content by positioned reads.
-//! An uncompressed file is read in location; anything else is unpacked once into an unnamed scratch
+//! An uncompressed file is read in place; anything else is unpacked once into an unnamed scratch
 //! file, in which blocks of zeros are holes.
 //! **Invariant:** the tree depends on the archive alone. A member that a tree cannot hold is
 //! reported and left out, and so is content that is passed over; a violation of the format, or an

@@ -160,7 +160,7 @@ fn no_stored_digests_of_another_size_are_taken() {
     assert!(Digests::open(huge.into()).is_err());
 }
 
-/// Returns other bytes from the second read on.
+/// A source whose bytes are others from the second read on.
 struct Changing(Vec<u8>, AtomicBool);
 
 impl ReadAt for Changing {
