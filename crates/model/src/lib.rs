@@ -33,6 +33,7 @@ mod machine;
 mod media;
 mod meta;
 mod observer;
+pub mod posix_acl;
 mod segment;
 mod setting;
 mod source;

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use rustix::io::Errno;
+use sinterfs_model::posix_acl::{self, tag};
 use sinterfs_model::{Cursor, Error, ExtentSource, FileType, FsInfo, Image, Ino, Inode, Result};
 
 use crate::errno::{Answer, errno};
@@ -287,7 +288,7 @@ impl View {
         let all = self.answer(self.image.xattrs(self.inos.to_image(number)?))?;
         let found = all.into_iter().find(|(other, _)| other == name);
         let (_, mut value) = found.ok_or(Errno::NODATA)?;
-        if name == ACCESS_LIST {
+        if name == posix_acl::ACCESS {
             mask_access_list(&mut value, self.options.umask);
         }
         Ok(value)
@@ -301,21 +302,16 @@ impl View {
     }
 }
 
-/// The attribute whose entries the kernel asks before the permission bits.
-const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
-
 /// Takes from the entries of an access list what the umask takes from the bits of their class.
 fn mask_access_list(value: &mut [u8], umask: u16) {
-    const OWNER: u16 = 0x01;
-    const OTHERS: u16 = 0x20;
     // a version of four bytes, then of each entry tag, permissions and ID
     for entry in value.get_mut(4..).unwrap_or_default().chunks_exact_mut(8) {
         let [tag0, tag1, low, ..] = entry else {
             continue;
         };
         let taken = match u16::from_le_bytes([*tag0, *tag1]) {
-            OWNER => umask >> 6,
-            OTHERS => umask,
+            tag::OWNER => umask >> 6,
+            tag::OTHERS => umask,
             _ => umask >> 3,
         };
         *low &= !(taken as u8 & 7);

@@ -9,7 +9,7 @@ mod acl;
 mod records;
 mod sparse;
 
-use sinterfs_model::{FileType, Inode, Time};
+use sinterfs_model::{FileType, Inode, Time, posix_acl};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::layout::{BLOCK, USTAR, UstarHeader, checksum, set_octal, typeflag};
@@ -207,8 +207,8 @@ fn decimal(time: Time) -> String {
 fn attributes(records: &mut Records, entry: &Outgoing<'_>, lost: &mut dyn FnMut(&'static str)) {
     for (name, value) in entry.xattrs {
         let key: &[u8] = match name.as_slice() {
-            b"system.posix_acl_access" => b"SCHILY.acl.access",
-            b"system.posix_acl_default" => b"SCHILY.acl.default",
+            posix_acl::ACCESS => b"SCHILY.acl.access",
+            posix_acl::DEFAULT => b"SCHILY.acl.default",
             _ => {
                 records.xattr(name, value);
                 continue;

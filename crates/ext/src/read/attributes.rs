@@ -5,6 +5,7 @@
 //! **Invariant:** names and values are within the inode or block. Access lists are converted to the
 //! form that Linux shows. Format: `docs/formats/ext.md`, "Extended attributes".
 
+use sinterfs_model::posix_acl::{self, AclEntry, NO_ID, has_id};
 use sinterfs_model::{Error, Result, Xattrs};
 
 use super::open::Ext;
@@ -114,28 +115,31 @@ fn parse(mut entries: &[u8], values: &[u8], found: &mut Xattrs) -> Result<()> {
 
 /// Converts a stored access list to that of `getxattr`: entries have the same length there.
 fn access_list(stored: &[u8]) -> Result<Vec<u8>> {
-    let broken = || Error::corrupt("an access list that is none");
+    let broken = || Error::corrupt("not an access control list");
     let (version, mut rest) = stored.split_first_chunk::<4>().ok_or_else(broken)?;
     if u32::from_le_bytes(*version) != 1 {
         return Err(broken());
     }
-    let mut shown = 2u32.to_le_bytes().to_vec();
+    let mut entries = Vec::new();
     while let Some((entry, later)) = rest.split_first_chunk::<4>() {
-        shown.extend(entry);
         rest = later;
+        let tag = u16::from_le_bytes(part(entry, 0));
         // users and groups by number
-        let has_id = matches!(u16::from_le_bytes(part(entry, 0)), 0x02 | 0x08);
-        let id = if has_id {
+        let id = if has_id(tag) {
             let (id, later) = rest.split_first_chunk::<4>().ok_or_else(broken)?;
             rest = later;
-            *id
+            u32::from_le_bytes(*id)
         } else {
-            [0xff; 4]
+            NO_ID
         };
-        shown.extend(id);
+        entries.push(AclEntry {
+            tag,
+            id,
+            permissions: u16::from_le_bytes(part(entry, 2)),
+        });
     }
     if rest.is_empty() {
-        Ok(shown)
+        Ok(posix_acl::value(&entries))
     } else {
         Err(broken())
     }

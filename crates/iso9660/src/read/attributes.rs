@@ -5,6 +5,7 @@
 //! **Invariant:** names are unique, not empty and have no NUL; names of the writer's own use
 //! (`isofs.`) are left out. AAIP 2.0.
 
+use sinterfs_model::posix_acl::{self, AclEntry, NO_ID, has_id, tag};
 use sinterfs_model::{Error, Result, Xattrs};
 
 /// The namespaces that the first byte of a name stands for, by that byte.
@@ -17,7 +18,7 @@ const NAMESPACES: [(u8, &[u8]); 5] = [
 ];
 
 /// The names under which Linux has ACLs.
-const ACL_NAMES: [&[u8]; 2] = [b"system.posix_acl_access", b"system.posix_acl_default"];
+const ACL_NAMES: [&[u8]; 2] = [posix_acl::ACCESS, posix_acl::DEFAULT];
 
 /// Parts of names and values, joined.
 #[derive(Debug, Default)]
@@ -108,7 +109,7 @@ fn full_name(name: Vec<u8>) -> Option<Vec<u8>> {
 /// Converts both ACLs to the values that Linux has for them.
 fn acls(mut bytes: &[u8]) -> Result<Xattrs> {
     const SWITCH: u8 = 8;
-    let mut found: [Vec<(u16, u16, u32)>; 2] = [Vec::new(), Vec::new()];
+    let mut found: [Vec<AclEntry>; 2] = [Vec::new(), Vec::new()];
     let mut is_default = false;
     while let Some((&first, rest)) = bytes.split_first() {
         bytes = rest;
@@ -123,22 +124,26 @@ fn acls(mut bytes: &[u8]) -> Result<Xattrs> {
             continue;
         }
         let tag = match kind {
-            1 => 0x01,
-            3 => 0x04,
-            5 => 0x10,
-            6 => 0x20,
-            10 => 0x02,
-            12 => 0x08,
+            1 => tag::OWNER,
+            3 => tag::OWNING_GROUP,
+            5 => tag::MASK,
+            6 => tag::OTHERS,
+            10 => tag::USER,
+            12 => tag::GROUP,
             _ => continue,
         };
-        let id = if matches!(tag, 0x02 | 0x08) {
+        let id = if has_id(tag) {
             qualifier.ok_or_else(|| Error::corrupt("an entry of an ACL without a number"))?
         } else {
-            u32::MAX
+            NO_ID
         };
         let [access, default] = &mut found;
         let list = if is_default { default } else { access };
-        list.push((tag, u16::from(first & 7), id));
+        list.push(AclEntry {
+            tag,
+            id,
+            permissions: u16::from(first & 7),
+        });
     }
     let lists = found.into_iter().zip(ACL_NAMES);
     let lists = lists.filter(|(list, _)| !list.is_empty());
@@ -161,16 +166,10 @@ fn number(bytes: &[u8]) -> Result<(Option<u32>, &[u8])> {
     Ok((Some(number), rest))
 }
 
-/// Encodes an ACL as Linux does: version 2, then entries sorted by tag and ID.
-fn linux(mut list: Vec<(u16, u16, u32)>) -> Vec<u8> {
-    list.sort_by_key(|(tag, _, id)| (*tag, *id));
-    let mut bytes = 2u32.to_le_bytes().to_vec();
-    for (tag, permissions, id) in list {
-        bytes.extend(tag.to_le_bytes());
-        bytes.extend(permissions.to_le_bytes());
-        bytes.extend(id.to_le_bytes());
-    }
-    bytes
+/// Encodes an ACL as Linux does, which wants entries sorted by tag and number.
+fn linux(mut list: Vec<AclEntry>) -> Vec<u8> {
+    list.sort_by_key(|entry| (entry.tag, entry.id));
+    posix_acl::value(&list)
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 //!
 //! In: full names and values, as Linux has them. Out: AL entries. AAIP 2.0.
 
+use sinterfs_model::posix_acl::{self, ACCESS, AclEntry, DEFAULT, PERMISSIONS, has_id, tag};
+
 use super::continuations::entry;
-use crate::layout::{le16, le32, signature};
+use crate::layout::signature;
 
 /// The most bytes of components in an entry.
 const COMPONENTS_MAX: usize = 250;
@@ -18,9 +20,6 @@ const NAMESPACES: [(&[u8], u8); 4] = [
     (b"trusted.", 5),
     (b"security.", 6),
 ];
-
-const ACCESS: &[u8] = b"system.posix_acl_access";
-const DEFAULT: &[u8] = b"system.posix_acl_default";
 
 /// The most bytes of the entries of a file, which Linux can skip.
 const TOTAL_MAX: usize = 48 << 10;
@@ -108,28 +107,27 @@ fn packed<'a>(components: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
 
 /// Converts the value that Linux has for an ACL; `None` for one that is not of its version 2.
 fn encoded_acl(value: &[u8]) -> Option<Vec<u8>> {
-    let (version, rest) = value.split_first_chunk::<4>()?;
-    let (list, []) = rest.as_chunks::<8>() else {
-        return None;
-    };
-    if u32::from_le_bytes(*version) != 2 || list.is_empty() {
-        return None;
-    }
     let mut encoded = Vec::new();
-    for item in list {
-        let (tag, permissions, id) = (le16(item, 0), le16(item, 2), le32(item, 4));
+    for entry in posix_acl::parse(value)? {
+        let AclEntry {
+            tag,
+            id,
+            permissions,
+        } = entry;
         let kind: u8 = match tag {
-            0x01 => 1,
-            0x02 => 10,
-            0x04 => 3,
-            0x08 => 12,
-            0x10 => 5,
-            0x20 => 6,
+            tag::OWNER => 1,
+            tag::USER => 10,
+            tag::OWNING_GROUP => 3,
+            tag::GROUP => 12,
+            tag::MASK => 5,
+            tag::OTHERS => 6,
             _ => return None,
         };
-        let permissions = u8::try_from(permissions).ok().filter(|bits| *bits < 8)?;
+        let permissions = u8::try_from(permissions)
+            .ok()
+            .filter(|bits| u16::from(*bits) <= PERMISSIONS)?;
         encoded.push(kind << 4 | permissions);
-        if matches!(tag, 0x02 | 0x08) {
+        if has_id(tag) {
             let digits = id.to_be_bytes();
             let skipped = digits
                 .iter()

@@ -2,19 +2,13 @@
 //!
 //! Text: entries of tag, name and permissions between colons (POSIX.1e draft 17, 23.3), separated
 //! by commas or line ends, with the number of the user or group behind them where star and
-//! libarchive wrote them. Attribute: version 2, then tag, permissions and number of each entry, all
-//! little-endian (`linux/posix_acl_xattr.h`). **Invariant:** entries are in the order that the
-//! kernel demands.
+//! libarchive wrote them. Attribute: see [`posix_acl`]. **Invariant:** entries are in the order
+//! that the kernel demands.
 
-/// The version before the entries of the attribute.
-const VERSION: u32 = 2;
-/// The number of an entry that is for no one user or group.
-const NOBODY: u32 = u32::MAX;
+use sinterfs_model::posix_acl::{self, AclEntry, NO_ID, has_id, tag};
+
 /// More entries than any file system keeps.
 const MOST: usize = 8192;
-
-/// Tag, number and permissions.
-type AclEntry = (u16, u32, u16);
 
 /// The list in a text.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,37 +23,22 @@ pub(crate) struct List {
 pub(crate) fn parse(text: &[u8]) -> Option<List> {
     let entries = entries(text)?;
     let rights = |tag: u16| {
-        let entry = entries.iter().find(|entry| entry.0 == tag);
-        entry.map(|entry| entry.2)
+        let entry = entries.iter().find(|entry| entry.tag == tag);
+        entry.map(|entry| entry.permissions)
     };
-    let group = rights(0x10).or(rights(0x04))?;
-    let mode = rights(0x01)? << 6 | group << 3 | rights(0x20)?;
-    let is_mode = entries.iter().all(|&(tag, ..)| !is_named(tag));
+    let group = rights(tag::MASK).or(rights(tag::OWNING_GROUP))?;
+    let mode = rights(tag::OWNER)? << 6 | group << 3 | rights(tag::OTHERS)?;
+    let is_in_mode = |entry: &AclEntry| !has_id(entry.tag) && entry.tag != tag::MASK;
+    let is_mode = entries.iter().all(is_in_mode);
     Some(List {
-        value: (!is_mode).then(|| value(&entries)),
+        value: (!is_mode).then(|| posix_acl::value(&entries)),
         mode,
     })
 }
 
 /// Parses the text of a default list, which is more than permission bits however short it is.
 pub(crate) fn parse_default(text: &[u8]) -> Option<Vec<u8>> {
-    entries(text).map(|entries| value(&entries))
-}
-
-/// Returns whether entries of a tag are in no mode.
-fn is_named(tag: u16) -> bool {
-    matches!(tag, 0x02 | 0x08 | 0x10)
-}
-
-/// Lays an attribute out.
-fn value(entries: &[AclEntry]) -> Vec<u8> {
-    let mut value = VERSION.to_le_bytes().to_vec();
-    for (tag, id, permissions) in entries {
-        value.extend_from_slice(&tag.to_le_bytes());
-        value.extend_from_slice(&permissions.to_le_bytes());
-        value.extend_from_slice(&id.to_le_bytes());
-    }
-    value
+    entries(text).map(|entries| posix_acl::value(&entries))
 }
 
 /// Parses all entries, in the order of the attribute; `None` if there is one that can't be.
@@ -93,20 +72,24 @@ fn entry(words: &[u8]) -> Option<AclEntry> {
     }
     let permissions = rights(permissions?)?;
     let id = match (name, fields.next()) {
-        (b"", _) => NOBODY,
+        (b"", _) => NO_ID,
         (_, Some(number)) if !number.is_empty() => decimal(number)?,
         (name, _) => decimal(name)?,
     };
-    let tag = match (kind, id == NOBODY) {
-        (b"user" | b"u", true) => 0x01,
-        (b"user" | b"u", false) => 0x02,
-        (b"group" | b"g", true) => 0x04,
-        (b"group" | b"g", false) => 0x08,
-        (b"mask" | b"m", true) => 0x10,
-        (b"other" | b"o", true) => 0x20,
+    let tag = match (kind, id == NO_ID) {
+        (b"user" | b"u", true) => tag::OWNER,
+        (b"user" | b"u", false) => tag::USER,
+        (b"group" | b"g", true) => tag::OWNING_GROUP,
+        (b"group" | b"g", false) => tag::GROUP,
+        (b"mask" | b"m", true) => tag::MASK,
+        (b"other" | b"o", true) => tag::OTHERS,
         _ => return None,
     };
-    Some((tag, id, permissions))
+    Some(AclEntry {
+        tag,
+        id,
+        permissions,
+    })
 }
 
 fn rights(text: &[u8]) -> Option<u16> {

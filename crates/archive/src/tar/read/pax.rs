@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use sinterfs_model::{Error, Result, Time};
+use sinterfs_model::{Error, Result, Time, posix_acl};
 
 use super::acl;
 use super::value::{base64, decimal, gnu_name, length, time, url_name};
@@ -116,7 +116,7 @@ impl Records {
             match acl::parse(value) {
                 Some(list) => {
                     self.mode = Some(list.mode);
-                    let attribute = b"system.posix_acl_access".to_vec();
+                    let attribute = posix_acl::ACCESS.to_vec();
                     self.xattrs
                         .extend(list.value.map(|value| (attribute, value)));
                 }
@@ -125,7 +125,7 @@ impl Records {
         } else if key == b"SCHILY.acl.default" {
             match acl::parse_default(value) {
                 Some(list) => {
-                    let attribute = b"system.posix_acl_default".to_vec();
+                    let attribute = posix_acl::DEFAULT.to_vec();
                     self.xattrs.insert(attribute, list);
                 }
                 None => note(notes, UNKNOWN_LIST),

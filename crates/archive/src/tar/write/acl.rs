@@ -1,38 +1,33 @@
 //! POSIX access control lists: from the attribute that Linux has to the text that tar has.
 //!
-//! Enters the value of `system.posix_acl_access` or `_default`: a version, then 8 bytes an entry.
-//! Leaves `user::rwx,user:1000:r--,...` with numbers for names. Spec: acl(5); star(5),
-//! `SCHILY.acl.access`; the value's layout: linux/posix_acl_xattr.h.
+//! Enters the value of the attribute (see [`posix_acl`]); leaves `user::rwx,user:1000:r--,...` with
+//! numbers for names. Spec: acl(5); star(5), `SCHILY.acl.access`.
+
+use sinterfs_model::posix_acl::{self, AclEntry, PERMISSIONS, tag};
 
 /// Formats an access control list as text; `None` if the attribute is not one.
 pub(super) fn text(value: &[u8]) -> Option<String> {
-    let (version, entries) = value.split_first_chunk::<4>()?;
-    if u32::from_le_bytes(*version) != 2 || entries.is_empty() || entries.len() % 8 != 0 {
-        return None;
-    }
-    let words: Option<Vec<String>> = entries.chunks_exact(8).map(entry).collect();
+    let entries = posix_acl::parse(value)?.into_iter();
+    let words: Option<Vec<String>> = entries.map(text_of_entry).collect();
     Some(words?.join(","))
 }
 
-fn entry(bytes: &[u8]) -> Option<String> {
-    let (tag, rest) = bytes.split_first_chunk::<2>()?;
-    let (bits, id) = rest.split_first_chunk::<2>()?;
-    let id = u32::from_le_bytes(*id.first_chunk()?);
-    let bits = u16::from_le_bytes(*bits);
-    if bits > 7 {
+fn text_of_entry(entry: AclEntry) -> Option<String> {
+    let (bits, id) = (entry.permissions, entry.id);
+    if bits > PERMISSIONS {
         return None;
     }
     let letter = |bit: u16, letter| if bits & bit != 0 { letter } else { '-' };
     let rights: String = [letter(4, 'r'), letter(2, 'w'), letter(1, 'x')]
         .iter()
         .collect();
-    let who = match u16::from_le_bytes(*tag) {
-        0x01 => "user:".to_owned(),
-        0x02 => format!("user:{id}"),
-        0x04 => "group:".to_owned(),
-        0x08 => format!("group:{id}"),
-        0x10 => "mask:".to_owned(),
-        0x20 => "other:".to_owned(),
+    let who = match entry.tag {
+        tag::OWNER => "user:".to_owned(),
+        tag::USER => format!("user:{id}"),
+        tag::OWNING_GROUP => "group:".to_owned(),
+        tag::GROUP => format!("group:{id}"),
+        tag::MASK => "mask:".to_owned(),
+        tag::OTHERS => "other:".to_owned(),
         _ => return None,
     };
     Some(format!("{who}:{rights}"))
