@@ -3,6 +3,7 @@
 mod arrows;
 mod circles;
 mod crates;
+mod decisions;
 mod exhaustive;
 mod files;
 mod floors;
@@ -49,6 +50,7 @@ pub fn tidy(root: &Path) -> Result<(), String> {
     broken.extend(floors::floors(&files, lists::TIED_ROOMS));
     broken.extend(lints::lints(&files, &crates.all, lists::UNLINTED));
     broken.extend(promises::promises(root, &files)?);
+    broken.extend(decisions::decisions(root, &files)?);
     if broken.is_empty() {
         Ok(())
     } else {

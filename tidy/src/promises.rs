@@ -16,7 +16,7 @@ const DOCUMENT: &str = "docs/security.md";
 pub fn promises(root: &Path, files: &[SourceFile]) -> Result<Vec<String>, String> {
     let text = std::fs::read_to_string(root.join(DOCUMENT));
     let text = text.map_err(|error| format!("{DOCUMENT}: {error}"))?;
-    let tests: HashSet<&str> = files.iter().flat_map(|file| tests(&file.text)).collect();
+    let tests = known_tests(files);
     let exists = |path: &str| root.join("crates").join(path).exists();
     Ok(compare(&text, &tests, exists))
 }
@@ -58,8 +58,13 @@ fn compare(text: &str, tests: &HashSet<&str>, exists: impl Fn(&str) -> bool) -> 
     broken
 }
 
+/// Returns the names of all tests.
+pub fn known_tests(files: &[SourceFile]) -> HashSet<&str> {
+    files.iter().flat_map(|file| tests(&file.text)).collect()
+}
+
 /// Returns what is between backticks.
-fn code(text: &str) -> Vec<&str> {
+pub fn code(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 
