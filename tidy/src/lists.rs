@@ -8,33 +8,75 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("sinterfs-model", &["sinterfs-workers"]),
     ("sinterfs-platform", &["sinterfs-model"]),
     (
-        "sinterfs-block",
+        "sinterfs-codec",
         &["sinterfs-workers", "sinterfs-model", "sinterfs-platform"],
     ),
     (
+        "sinterfs-block",
+        &[
+            "sinterfs-workers",
+            "sinterfs-model",
+            "sinterfs-platform",
+            "sinterfs-codec",
+        ],
+    ),
+    (
         "sinterfs-cloop",
-        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+        &[
+            "sinterfs-workers",
+            "sinterfs-model",
+            "sinterfs-codec",
+            "sinterfs-block",
+        ],
     ),
     (
         "sinterfs-cramfs",
-        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+        &[
+            "sinterfs-workers",
+            "sinterfs-model",
+            "sinterfs-codec",
+            "sinterfs-block",
+        ],
     ),
-    ("sinterfs-cromfs", &["sinterfs-model", "sinterfs-block"]),
+    (
+        "sinterfs-cromfs",
+        &["sinterfs-model", "sinterfs-codec", "sinterfs-block"],
+    ),
     (
         "sinterfs-iso9660",
-        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+        &[
+            "sinterfs-workers",
+            "sinterfs-model",
+            "sinterfs-codec",
+            "sinterfs-block",
+        ],
     ),
     (
         "sinterfs-dwarfs",
-        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+        &[
+            "sinterfs-workers",
+            "sinterfs-model",
+            "sinterfs-codec",
+            "sinterfs-block",
+        ],
     ),
     (
         "sinterfs-squashfs",
-        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+        &[
+            "sinterfs-workers",
+            "sinterfs-model",
+            "sinterfs-codec",
+            "sinterfs-block",
+        ],
     ),
     (
         "sinterfs-erofs",
-        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+        &[
+            "sinterfs-workers",
+            "sinterfs-model",
+            "sinterfs-codec",
+            "sinterfs-block",
+        ],
     ),
     ("sinterfs-ext", &["sinterfs-model", "sinterfs-block"]),
     ("sinterfs-fat", &["sinterfs-model", "sinterfs-block"]),
@@ -47,6 +89,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "sinterfs-workers",
             "sinterfs-model",
             "sinterfs-platform",
+            "sinterfs-codec",
             "sinterfs-block",
         ],
     ),
@@ -57,6 +100,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "sinterfs-workers",
             "sinterfs-model",
             "sinterfs-platform",
+            "sinterfs-codec",
             "sinterfs-block",
             "sinterfs-archive",
         ],
@@ -90,6 +134,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "sinterfs-workers",
             "sinterfs-model",
             "sinterfs-platform",
+            "sinterfs-codec",
             "sinterfs-block",
             "sinterfs-archive",
             "sinterfs-cloop",
@@ -162,6 +207,7 @@ pub const UNSAFE_FILES: &[&str] = &[
 pub const LINTED: &[&str] = &[
     "model",
     "platform",
+    "codec",
     "block",
     "archive",
     "dwarfs",
@@ -246,7 +292,6 @@ pub const CLOSED_TYPES: &[(&str, &str)] = &[
 pub const LONG_LINES: &[(&str, usize)] = &[
     ("archive", 4),
     ("bench", 1),
-    ("block", 1),
     ("cli", 38),
     ("dwarfs", 11),
     ("erofs", 1),
@@ -258,6 +303,7 @@ pub const LONG_LINES: &[(&str, usize)] = &[
 pub const LIBRARIES: &[&str] = &[
     "model",
     "platform",
+    "codec",
     "block",
     "archive",
     "capi",
