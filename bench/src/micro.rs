@@ -5,7 +5,14 @@ use crate::workspace::{self, Outcome};
 /// Runs the benches of the crates that have some; the arguments choose among them.
 pub fn micro(args: &[String]) -> Outcome {
     let mut command = workspace::cargo();
-    command.args(["bench", "-p", "sinterfs-block", "-p", "sinterfs-pipeline"]);
-    command.args(["--bench", "codecs", "--bench", "stages", "--"]);
+    command.arg("bench");
+    for (package, bench) in [
+        ("sinterfs-codec", "codecs"),
+        ("sinterfs-block", "checksums"),
+        ("sinterfs-pipeline", "stages"),
+    ] {
+        command.args(["-p", package, "--bench", bench]);
+    }
+    command.arg("--");
     workspace::run("micro-benchmarks", command.args(args))
 }

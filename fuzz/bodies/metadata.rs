@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 use sinterfs::Quiet;
 use sinterfs::build::{BuildRequest, Destination, build};
 use sinterfs_block::checksum;
-use sinterfs_block::codec::Encoding;
-use sinterfs_block::codec::unit::{UnitCodec, encode};
+use sinterfs_codec::Encoding;
+use sinterfs_codec::unit::{UnitCodec, encode};
 
 use super::harness;
 

@@ -6,7 +6,7 @@
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
-use sinterfs_block::codec::Encoding;
+use sinterfs_codec::Encoding;
 use sinterfs_block::digest::Root;
 use sinterfs_erofs::write as erofs;
 use sinterfs_pipeline::{Categorizers, Order, ReadCost};

@@ -11,8 +11,17 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("sinterfs-model", &["sinterfs-workers"]),
     ("sinterfs-platform", &["sinterfs-model"]),
     (
-        "sinterfs-block",
+        "sinterfs-codec",
         &["sinterfs-workers", "sinterfs-model", "sinterfs-platform"],
+    ),
+    (
+        "sinterfs-block",
+        &[
+            "sinterfs-workers",
+            "sinterfs-model",
+            "sinterfs-platform",
+            "sinterfs-codec",
+        ],
     ),
     ("sinterfs-partition", &["sinterfs-model", "sinterfs-block"]),
     ("sinterfs-archive", &["sinterfs-model"]),
@@ -22,6 +31,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "sinterfs-workers",
             "sinterfs-model",
             "sinterfs-platform",
+            "sinterfs-codec",
             "sinterfs-block",
             "sinterfs-archive",
         ],
@@ -75,6 +85,7 @@ pub const BELOW_FORMATS: &[&str] = &[
     "sinterfs-workers",
     "sinterfs-model",
     "sinterfs-platform",
+    "sinterfs-codec",
     "sinterfs-block",
 ];
 
@@ -222,7 +233,6 @@ pub const CLOSED_TYPES: &[(&str, &str)] = &[
 pub const LONG_LINES: &[(&str, usize)] = &[
     ("archive", 4),
     ("bench", 1),
-    ("block", 1),
     ("cli", 38),
     ("dwarfs", 11),
     ("erofs", 1),

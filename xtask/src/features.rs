@@ -19,7 +19,7 @@ const LIBRARY: &[&str] = &[
     "write,mount,remote",
 ];
 
-/// Features of `sinterfs-block`, each checked alone, besides none.
+/// Features of `sinterfs-codec`, each checked alone, besides none.
 const CODECS: &[&str] = &[
     "", "brotli", "deflate", "lz4", "lzma", "lzo", "streams", "zstd",
 ];
@@ -41,7 +41,7 @@ const COUNTED: [(&str, &[&str]); 3] = [
 /// Checks each choice, and what a build without codecs says of their blocks.
 pub fn features() -> Outcome {
     counts()?;
-    for (package, choices) in [("sinterfs-block", CODECS), ("sinterfs", LIBRARY)] {
+    for (package, choices) in [("sinterfs-codec", CODECS), ("sinterfs", LIBRARY)] {
         for features in choices {
             check(package, features)?;
         }
@@ -49,7 +49,7 @@ pub fn features() -> Outcome {
     network()?;
     cargo_with(
         "blocks of codecs that are left out",
-        &["test", "--quiet", "--package", "sinterfs-block"],
+        &["test", "--quiet", "--package", "sinterfs-codec"],
         &["--no-default-features", "--test", "missing_codecs"].map(str::to_owned),
     )
 }

@@ -1,9 +1,7 @@
-//! Bytes to blocks and back: codecs, checksums, the cache of decoded blocks, positioned reads,
-//! sinks.
+//! Blocks of images: positioned reads, checksums, digests, the cache of decoded blocks, sinks.
 //!
-//! **Invariant:** knows no format. What a format writes around a codec's stream (sizes, ids) is
-//! the format's business; here is the codec's own stream only. Nothing here trusts its input: a
-//! decoder returns the promised number of bytes or an error, and allocates nothing above its limit.
+//! **Invariant:** knows no format. Nothing here trusts its input: what is read is as long as it was
+//! promised to be, or an error.
 
 #![warn(
     clippy::indexing_slicing,
@@ -24,15 +22,14 @@
 
 pub mod cache;
 pub mod checksum;
-pub mod codec;
 pub mod digest;
 mod locks;
 mod sink;
 mod source;
-pub mod stream;
 pub mod verity;
 
+use sinterfs_codec as codec;
+
+pub use codec::Bytes;
 pub use sink::Sink;
-pub use source::{
-    Bytes, ChecksummedWindow, FileSource, MemorySource, ReadAt, SequentialReader, Window,
-};
+pub use source::{ChecksummedWindow, FileSource, MemorySource, ReadAt, SequentialReader, Window};

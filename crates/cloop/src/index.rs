@@ -5,7 +5,7 @@
 //! **Invariant:** every block is within the part of the file that has blocks; where an entry has
 //! only the start of its block, starts ascend. Format: `docs/formats/cloop.md`, "Index".
 
-use sinterfs_block::codec::unit::UnitCodec;
+use sinterfs_codec::unit::UnitCodec;
 use sinterfs_model::{Error, Result};
 
 use crate::layout::{CloopVersion, HEADER_LEN};

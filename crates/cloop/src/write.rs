@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use sinterfs_block::codec::unit::encode::{self, XzOptions};
+use sinterfs_codec::unit::encode::{self, XzOptions};
 use sinterfs_block::{ReadAt, Sink};
 use sinterfs_model::{Error, Observer, Result, Stage, Tally};
 

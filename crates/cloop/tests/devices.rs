@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
-use sinterfs_block::codec::unit::encode::{self, XzOptions};
+use sinterfs_codec::unit::encode::{self, XzOptions};
 use sinterfs_block::{MemorySource, ReadAt};
 use sinterfs_cloop::{CloopDevice, CloopVersion, OpenOptions, is_image, is_image_by_end};
 use sinterfs_model::{Kind, Limits, Result};

@@ -17,7 +17,7 @@ mod signature;
 use std::io::Write;
 
 use sinterfs_block::Bytes;
-use sinterfs_block::codec::Encoding;
+use sinterfs_codec::Encoding;
 use sinterfs_model::{
     ContentMap, Error, ImageWriter, Observer, Result, Stage, Summary, Tally, Tree,
 };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sinterfs::build::{BuildRequest, Destination, build};
 use sinterfs::image::MemorySource;
 use sinterfs::{OpenOptions, Quiet, open_source};
-use sinterfs_block::codec::unit::encode;
+use sinterfs_codec::unit::encode;
 use sinterfs_model::Kind;
 
 const BLOCK_SIZE: usize = 32 << 10;

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use sinterfs_archive::{Kind, Member, Notes, ar, cpio, rpm, tar};
-use sinterfs_block::stream::StreamFormat;
+use sinterfs_codec::stream::StreamFormat;
 use sinterfs_model::{
     Error, FileContent, LinkBelow, Loss, NodeId, Observer, Result, Source, Stage, Tally, Tree,
 };

@@ -5,7 +5,6 @@
 //!
 //! **Invariant:** no shared position; threads may read one source at the same time.
 
-mod bytes;
 mod checksummed;
 mod file;
 mod memory;
@@ -17,9 +16,9 @@ mod tests;
 
 use std::ops::Range;
 
+use sinterfs_codec::Bytes;
 use sinterfs_model::{Error, Result};
 
-pub use bytes::Bytes;
 pub use checksummed::ChecksummedWindow;
 pub use file::FileSource;
 pub use memory::MemorySource;

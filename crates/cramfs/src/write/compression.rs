@@ -4,7 +4,7 @@
 
 use std::str::FromStr;
 
-use sinterfs_block::codec::unit::encode;
+use sinterfs_codec::unit::encode;
 use sinterfs_model::{Error, Result};
 
 /// How blocks are compressed.
@@ -54,7 +54,7 @@ impl FromStr for ZlibCompression {
 
 #[cfg(test)]
 mod tests {
-    use sinterfs_block::codec::unit::UnitCodec;
+    use sinterfs_codec::unit::UnitCodec;
     use sinterfs_testkit::noise;
 
     use super::*;

@@ -4,7 +4,7 @@
 //!
 //! **Invariant:** memory is at most `limit`, and at most what LZMA can make of as many bytes.
 
-use sinterfs_block::codec::unit::UnitCodec;
+use sinterfs_codec::unit::UnitCodec;
 use sinterfs_model::{Error, Result};
 
 use crate::layout::{LZMA_HEADER_LEN, part};

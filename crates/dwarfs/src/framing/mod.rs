@@ -23,9 +23,9 @@ mod raw_image;
 #[cfg(test)]
 mod tests;
 
-use sinterfs_block::Bytes;
+use sinterfs_codec::Bytes;
 use sinterfs_block::cache::Opened;
-use sinterfs_block::codec::{Decoder, Encoding, brotli, check_limit, lz4, xz, zstd};
+use sinterfs_codec::{Decoder, Encoding, brotli, check_limit, lz4, xz, zstd};
 use sinterfs_model::{Category, Error, Result};
 use sinterfs_workers::WorkerPermits;
 

@@ -8,7 +8,7 @@
 //! **Invariant:** the header and the stream agree on channels and width, and the width fits the
 //! bytes; the output exceeds the size by less than one frame.
 
-use sinterfs_block::codec::{check_limit, flac};
+use sinterfs_codec::{check_limit, flac};
 use sinterfs_model::{ByteOrder, Error, Padding, Result, Waveform};
 
 use super::header::{self, Field};

@@ -6,7 +6,7 @@
 //! **Invariant:** low bits are omitted only if they are zero in the whole block, even if the
 //! category declares more of them unused.
 
-use sinterfs_block::codec::{check_limit, ricepp};
+use sinterfs_codec::{check_limit, ricepp};
 use sinterfs_model::{ByteOrder, Error, RawImage, Result};
 
 use super::header::{self, Field};

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use sinterfs_block::codec::Encoding;
+use sinterfs_codec::Encoding;
 use sinterfs_model::{Category, Error, Result, Segment, SegmentEncoder};
 use sinterfs_workers::{MemoryNeeds, WorkerPermits};
 

@@ -5,7 +5,7 @@
 
 use std::str::FromStr;
 
-use sinterfs_block::codec::Encoding;
+use sinterfs_codec::Encoding;
 use sinterfs_model::{Category, Error, Result};
 
 use crate::read::HistoryEntry;

@@ -9,7 +9,7 @@
 )]
 
 use sinterfs_block::checksum::{sha512_256, xxh3_64};
-use sinterfs_block::codec::Encoding;
+use sinterfs_codec::Encoding;
 use sinterfs_model::{Category, Error, Result};
 use sinterfs_workers::WorkerPermits;
 use zerocopy::IntoBytes;

@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
 
-use sinterfs_block::codec::Encoding;
+use sinterfs_codec::Encoding;
 use sinterfs_block::digest::DigestBuilder;
 use sinterfs_model::{
     Block, Category, ContentMap, Error, Geometry, ImageWriter, Loss, NodeId, Result, Segment,

@@ -21,7 +21,7 @@ mod support;
 
 use std::io::Write as _;
 
-use sinterfs_block::codec::Encoding;
+use sinterfs_codec::Encoding;
 use sinterfs_dwarfs::write::{HistoryInfo, Packing, StringPacking, TimeResolution, WriteOptions};
 use sinterfs_model::{Image, NodeId};
 

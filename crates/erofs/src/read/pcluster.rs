@@ -9,7 +9,7 @@
 use std::cell::Cell;
 
 use sinterfs_block::cache::Opened;
-use sinterfs_block::codec::unit::UnitCodec;
+use sinterfs_codec::unit::UnitCodec;
 use sinterfs_model::{Error, Result};
 
 use super::erofs::Erofs;

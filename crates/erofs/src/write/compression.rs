@@ -7,8 +7,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use sinterfs_block::codec::unit::encode;
-use sinterfs_block::codec::{Encoding, Options, levels};
+use sinterfs_codec::unit::encode;
+use sinterfs_codec::{Encoding, Options, levels};
 use sinterfs_model::{Error, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use sinterfs_block::codec::unit::UnitCodec;
+use sinterfs_codec::unit::UnitCodec;
 use sinterfs_model::{Error, Result};
 
 use super::sections::StoredContent;

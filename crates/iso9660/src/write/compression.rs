@@ -4,7 +4,7 @@
 
 use std::str::FromStr;
 
-use sinterfs_block::codec::unit::{UnitCodec, encode};
+use sinterfs_codec::unit::{UnitCodec, encode};
 use sinterfs_model::{Error, Result};
 
 /// How files are compressed.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use sinterfs_block::Sink;
-use sinterfs_block::codec::Encoding;
+use sinterfs_codec::Encoding;
 use sinterfs_platform::Scratch;
 
 use crate::write::former_runs::FormerRuns;

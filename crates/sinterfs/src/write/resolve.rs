@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** an option that the format has no meaning for is an error.
 
-use sinterfs_block::codec::Encoding;
+use sinterfs_codec::Encoding;
 use sinterfs_model::{Error, Result, Setting};
 use sinterfs_pipeline::Categorizers;
 use sinterfs_platform::Scratch;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use sinterfs_block::Sink;
-use sinterfs_block::codec::Encoding;
+use sinterfs_codec::Encoding;
 use sinterfs_model::{ContentMap, ImageWriter, Observer, Result, Summary, Tree};
 
 use crate::write::create::CreateOptions;

@@ -9,7 +9,7 @@ use std::io::{BufReader, ErrorKind, Read};
 use std::sync::Arc;
 
 use sinterfs_archive::{Stream, ar, cpio, rpm, tar};
-use sinterfs_block::stream::StreamFormat;
+use sinterfs_codec::stream::StreamFormat;
 use sinterfs_model::{Error, Observer, Result};
 use sinterfs_platform::{FileAt, Scratch, files};
 

@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sinterfs_block::cache::Opened;
-use sinterfs_block::codec::unit::UnitCodec;
+use sinterfs_codec::unit::UnitCodec;
 use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Error, Extent, ExtentSource, Ino, Result};
 use zerocopy::little_endian::U32;

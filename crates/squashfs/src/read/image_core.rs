@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use sinterfs_block::codec::unit::UnitCodec;
+use sinterfs_codec::unit::UnitCodec;
 use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Error, FileType, Ino, Result};
 

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use quick_cache::sync::Cache;
-use sinterfs_block::codec::unit::UnitCodec;
+use sinterfs_codec::unit::UnitCodec;
 use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Error, Result};
 use zerocopy::{FromBytes, IntoBytes};

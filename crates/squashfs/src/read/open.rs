@@ -11,7 +11,7 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::{self, BlockCache};
-use sinterfs_block::codec::unit::UnitCodec;
+use sinterfs_codec::unit::UnitCodec;
 use sinterfs_model::{Capability, Error, FsInfo, ImageInfo, Ino, Limits, ListingErrors, Result};
 use zerocopy::little_endian::U64;
 

@@ -6,7 +6,7 @@
 //! table precedes the directory table; the block size is a power of two within the format's bounds.
 
 use sinterfs_block::ReadAt;
-use sinterfs_block::codec::unit::UnitCodec;
+use sinterfs_codec::unit::UnitCodec;
 use sinterfs_model::{Error, Result};
 use zerocopy::FromBytes;
 

@@ -6,8 +6,8 @@
 //! bytes as it decodes to is not compressed.
 
 use sinterfs_block::ReadAt;
-use sinterfs_block::codec::lzx::LzxWindow;
-use sinterfs_block::codec::{lzms, lzx, xpress};
+use sinterfs_codec::lzx::LzxWindow;
+use sinterfs_codec::{lzms, lzx, xpress};
 use sinterfs_model::Result;
 
 use super::chunks::{ChunkLocation, Encoding};

@@ -6,9 +6,9 @@
 
 use std::str::FromStr;
 
-use sinterfs_block::codec::lzms::{LzmsEncoder, MAX_ENCODED};
-use sinterfs_block::codec::lzx::{LzxEncoder, LzxWindow};
-use sinterfs_block::codec::xpress::XpressEncoder;
+use sinterfs_codec::lzms::{LzmsEncoder, MAX_ENCODED};
+use sinterfs_codec::lzx::{LzxEncoder, LzxWindow};
+use sinterfs_codec::xpress::XpressEncoder;
 use sinterfs_model::{Error, Result};
 use sinterfs_workers::WorkerPermits;
 

@@ -9,7 +9,7 @@ use std::io::{BufReader, Read};
 
 use serde_json::Value;
 use sinterfs_block::checksum::{sha256_of, sha512_of};
-use sinterfs_block::stream::StreamFormat;
+use sinterfs_codec::stream::StreamFormat;
 use sinterfs_model::{Error, Observer, Result};
 
 /// The most layers of an image; other programs take 127 or 500.
