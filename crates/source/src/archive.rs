@@ -3,7 +3,7 @@
 //! Enters a file or a stream, compressed or not; leaves a `Tree`, and content by positioned reads.
 //! An uncompressed file is read in place; anything else is unpacked once into an unnamed scratch
 //! file, in which blocks of zeros are holes.
-//! **Invariant:** the tree depends on the archive alone. A member that a tree cannot hold is
+//! **Invariant:** the tree depends only on the archive. A member that a tree cannot hold is
 //! reported and left out, and so is content that is passed over; a violation of the format, or an
 //! archive that ends within a member, is an error.
 

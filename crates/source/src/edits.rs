@@ -1,7 +1,7 @@
 //! A source whose tree is edited: names are added, changed or left out.
 //!
 //! Enters a source and edits; leaves the edited `Tree`, and the content of its files.
-//! **Invariant:** the tree depends on the source and the edits alone; hard links stay hard links as
+//! **Invariant:** the tree depends only on the source and the edits; hard links stay hard links as
 //! far as their names remain.
 
 mod actions;

@@ -5,8 +5,8 @@
 //! pattern decides, and entries without a match are included; a pattern without a slash matches a
 //! name anywhere, one with a slash a path from the root of the tree; a slash at the end restricts a
 //! pattern to directories. Regular expressions exclude the paths in which they match, whatever the
-//! patterns say; expressions of names see one name of a path each. Where paths are listed that
-//! alone are taken, all others are left out.
+//! patterns say; expressions of names see one name of a path each. Where a list of
+//! paths to take is given, all others are left out.
 //! **Invariant:** `*` and `?` never match a slash.
 
 mod name_expressions;
@@ -29,7 +29,7 @@ pub use only::plain_path;
 pub struct Rule {
     /// The pattern.
     pub pattern: String,
-    /// Whether what matches keeps; else it is left out.
+    /// Whether what matches is kept; otherwise it is left out.
     pub keeps: bool,
 }
 
@@ -170,7 +170,7 @@ impl Exclude {
     }
 
     /// Also excludes paths in which one of these regular expressions matches. Fails with `Invalid`
-    /// for what is none.
+    /// if one is malformed.
     pub fn with_expressions(mut self, texts: &[String]) -> Result<Self> {
         let built = RegexSetBuilder::new(texts).unicode(false).build();
         let wrong = |error| Error::invalid("no regular expression of paths").because(error);
@@ -180,7 +180,8 @@ impl Exclude {
     }
 
     /// Also excludes what expressions with slashes between them match, one for each name: from the
-    /// root if they begin with a slash, else at any depth. Fails with `Invalid` for what is none.
+    /// root if they begin with a slash, else at any depth. Fails with `Invalid` if one is
+    /// malformed.
     pub fn with_name_expressions(mut self, texts: &[String]) -> Result<Self> {
         let parsed = texts.iter().map(|text| NameExpressions::parse(text));
         self.by_name = parsed.collect::<Result<_>>()?;
@@ -202,7 +203,7 @@ impl Exclude {
         Ok(self)
     }
 
-    /// Returns whether paths are listed that alone are taken.
+    /// Returns whether only listed paths are taken.
     pub fn chooses(&self) -> bool {
         self.only.is_some()
     }

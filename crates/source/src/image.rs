@@ -2,7 +2,7 @@
 //!
 //! Enters an open image; leaves a `Tree` with everything that `Image` provides (hard links, holes,
 //! devices, extended attributes, times in the image's resolution). No format is known here.
-//! **Invariant:** the tree depends on the image alone. What of its metadata cannot be read is
+//! **Invariant:** the tree depends only on the image. What of its metadata cannot be read is
 //! reported to the observer with its path, and left out: an inode with its name, attributes of a
 //! file, the rest of a directory. An image does not change, so a file whose content cannot be read
 //! is damaged: the first such error is kept in the `Damage` of the caller.

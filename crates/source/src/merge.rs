@@ -2,7 +2,7 @@
 //!
 //! Enters sources with their paths, lower layers first; leaves one `Tree`. Directories of the same
 //! path are merged; of other files the one of the later source is kept.
-//! **Invariant:** the tree depends on the sources and their order alone; hard links within a source
+//! **Invariant:** the tree depends only on the sources and their order; hard links within a source
 //! stay hard links; what an upper layer hides is not in the tree and is counted.
 
 mod bare_marks;

@@ -13,12 +13,16 @@ mod image;
 #[cfg(target_os = "linux")]
 pub mod mounted;
 mod random;
+#[cfg(target_os = "linux")]
+mod rights;
 mod sample;
 mod shared;
 
 pub use faults::{Fault, at_every_call};
 pub use image::{Builder, CacheModel, Id, MemImage, Piece};
 pub use random::Random;
+#[cfg(target_os = "linux")]
+pub use rights::as_ordinary_user;
 pub use sample::{meta, noise, sample};
 pub use shared::{read_file, shared};
 

@@ -1,6 +1,6 @@
 //! Reads the extended attributes of a name in an open directory.
 //!
-//! **Invariant:** no symlink is followed; what cannot be read is told and left out.
+//! **Invariant:** no symlink is followed; what cannot be read is reported and left out.
 
 use std::io;
 

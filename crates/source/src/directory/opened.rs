@@ -19,8 +19,8 @@ pub struct Options {
     /// Whether excluded directories are kept as empty ones: in a layer they hide those of lower
     /// layers, until the rules are applied to the merged tree.
     pub keep_excluded_dirs: bool,
-    /// Whether excluded names are kept, of directories without what is below them: for one who
-    /// leaves them out of the tree and tells what they were in.
+    /// Whether excluded names are kept, of directories without what is below them: for a caller
+    /// that leaves them out of the tree and reports where they were.
     pub keep_excluded_names: bool,
     /// Whether other file systems are left out; their mount points are kept as empty directories.
     pub one_file_system: bool,

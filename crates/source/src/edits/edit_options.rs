@@ -17,8 +17,8 @@ use crate::transform::Transform;
 const BLOCK: NonZeroU64 = NonZeroU64::new(128 << 10).unwrap();
 
 /// One of several parts of a tree: each entry but the directories, which all parts have, is in
-/// exactly one of them. All names of a file are in one part. Which one depends on the first path of
-/// the file alone, so that it is the same whoever builds the parts, and whenever.
+/// exactly one of them. All names of a file are in one part. Which one depends only on the first
+/// path of the file, so that it does not matter who builds the parts, or when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     number: u64,
@@ -61,9 +61,9 @@ pub struct Edits {
     pub pseudo_dir: Option<DirectoryAttributes>,
     /// What happens to files for which an expression is true, after the definitions.
     pub actions: Vec<Action>,
-    /// The block size of the image; `None` means that of mksquashfs.
+    /// The block size of the image; `None` means the default of mksquashfs.
     pub block_size: Option<NonZeroU64>,
-    /// Extended attributes that all files get, those of users only regular files and directories.
+    /// Extended attributes that all files get; `user.` ones only regular files and directories get.
     pub add_xattrs: Vec<AddedXattr>,
     /// The SELinux label of each file, applied last.
     pub contexts: Option<Arc<FileContexts>>,

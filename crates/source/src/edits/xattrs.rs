@@ -63,8 +63,8 @@ impl XattrFilter {
     }
 }
 
-/// Adds attributes to those of a file, in the place of those of the same name; those of users only
-/// to regular files and directories.
+/// Adds attributes to a file, replacing attributes of the same name; `user.` attributes are added
+/// only to regular files and directories.
 pub(super) fn put<'a>(
     all: &mut Xattrs,
     kind: FileType,

@@ -1,4 +1,4 @@
-//! The paths that alone are taken of a source.
+//! The only paths that are taken from a source.
 //!
 //! Enters paths below the root; leaves a decision for each entry. **Invariant:** directories that
 //! lead to a path are taken, too, and nothing else of them. Memory: the paths; a decision takes one

@@ -1,4 +1,4 @@
-//! The content map of an image, for writing it anew around the blocks that it has.
+//! The content map of an image, for writing a new image around its blocks.
 //!
 //! **Invariant:** the map holds what `Image::extents` returns; files with equal extents share a
 //! list.

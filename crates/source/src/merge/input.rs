@@ -13,8 +13,7 @@ pub struct MergeInput {
     pub source: Box<dyn Source>,
     /// The path of its root, without slashes at its ends; empty for the common root.
     pub at: Vec<u8>,
-    /// The names in its root that alone are taken, and the path of each; if empty, all of it goes
-    /// to `at`.
+    /// The names in its root to take, and the path of each; if empty, all of it goes to `at`.
     pub picks: Vec<(Vec<u8>, Vec<u8>)>,
     /// Its name in messages.
     pub name: String,

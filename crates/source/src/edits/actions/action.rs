@@ -53,8 +53,8 @@ pub(super) enum Reason {
 }
 
 impl Action {
-    /// Returns whether it tells directories from which all names were left out from those that are
-    /// empty in the source.
+    /// Returns whether its result differs between directories that are empty in the source and
+    /// directories that lost all their names.
     pub fn tells_why_empty(&self) -> bool {
         matches!(
             self.effect,

@@ -51,9 +51,9 @@ pub(super) enum Junction {
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measure {
-    /// Of regular files alone.
+    /// Of regular files only.
     FileSize,
-    /// Of regular files alone, behind the last whole block.
+    /// Of regular files only: what follows the last whole block.
     TailSize,
     Size,
     Links,

@@ -36,7 +36,7 @@ impl Action {
     /// Parses an action.
     ///
     /// # Errors
-    /// `Invalid` for what is no action, `Unsupported` for what mksquashfs alone does.
+    /// `Invalid` for a malformed action, `Unsupported` for one that only mksquashfs has.
     pub fn parse(text: &str, ids: &IdsByName<'_>) -> Result<Self> {
         let located = |error: Error| {
             let what = format!("action `{text}`: {}", error.what());
