@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::classify::Categorizers;
+use sinterfs_model::{Categorizers, Order, ReadCost};
+
 use crate::hot_list::HotList;
-use crate::order::Order;
-use crate::read_cost::ReadCost;
 use crate::sort_file::Priorities;
 use crate::transform::Transform;
 

@@ -7,18 +7,17 @@
 use std::sync::Arc;
 
 use sinterfs_model::{
-    Base, Error, Geometry, Observer, Result, SegmentEncoder, Source, Stage, TailPlacement,
-    TailSharing, Tree,
+    Base, Categorizers, Error, Geometry, Observer, Order, Result, SegmentEncoder, Source, Stage,
+    TailPlacement, TailSharing, Tree,
 };
 
 use crate::anchors::{Anchors, Spacing};
 use crate::base::BaseIndex;
 use crate::budget::{Budget, Needs};
-use crate::classify::Categorizers;
 use crate::dedupe::{Contents, FirstRead};
 use crate::match_store::Retention;
 use crate::options::Options;
-use crate::order::{Clustering, Order, StorageOrder, order};
+use crate::order::{Clustering, StorageOrder, order};
 use crate::read::{ContentReader, ReadProblems};
 use crate::readahead::ReadPlan;
 use crate::scratch::Scratch;

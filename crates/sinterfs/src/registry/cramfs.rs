@@ -5,23 +5,18 @@ mod info;
 mod writer;
 
 use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
 use sinterfs_cramfs::read::{Cramfs, Stored, is_image};
-use sinterfs_model::{Image, Ino, Observer, Result};
-use sinterfs_ops::StoredBlock;
-
 #[cfg(feature = "write")]
-use crate::about::About;
-use crate::format::Format;
-use crate::handle::{Bid, Handle};
-use crate::info::InfoRows;
-use crate::open_options::OpenOptions;
-use crate::verify::report::{CheckOptions, CheckReport};
-#[cfg(feature = "write")]
-use crate::write::format_writer::FormatWriter;
+use sinterfs_format::PipelineFormat;
+use sinterfs_format::{
+    About, Bid, CheckOptions, CheckReport, Format, Handle, InfoRows, Provable, ReadOptions,
+};
+use sinterfs_model::{Image, Ino, Observer, Result, StoredBlock};
 
 /// CRAMFS of both byte orders.
 #[derive(Debug)]
@@ -36,19 +31,18 @@ impl Format for CramfsFormat {
         &["cramfs"]
     }
 
-    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Bid> {
         Ok(Bid::if_certain(is_image(
             &**source,
             options.start_offset(),
         )?))
     }
 
-    #[cfg(feature = "write")]
-    fn head(&self) -> std::ops::Range<u64> {
-        0..76
+    fn provable(&self) -> Option<&dyn Provable> {
+        Some(self)
     }
 
-    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+    fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
         let concrete = Arc::new(Cramfs::open(source, &own_options(options))?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
         Ok(Box::new(Opened { image, concrete }))
@@ -57,14 +51,13 @@ impl Format for CramfsFormat {
     fn check(
         &self,
         source: Arc<dyn ReadAt>,
-        options: &OpenOptions,
+        options: &ReadOptions,
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
         Ok(sinterfs_cramfs::check::check(source, &own_options(options), observer)?.into())
     }
 
-    #[cfg(feature = "write")]
     fn about(&self) -> About {
         About {
             title: "CRAMFS",
@@ -74,12 +67,18 @@ impl Format for CramfsFormat {
     }
 
     #[cfg(feature = "write")]
-    fn writer(&self) -> Option<&dyn FormatWriter> {
+    fn pipeline(&self) -> Option<&dyn PipelineFormat> {
         Some(&writer::CramfsBuilder)
     }
 }
 
-fn own_options(options: &OpenOptions) -> sinterfs_cramfs::read::OpenOptions {
+impl Provable for CramfsFormat {
+    fn head(&self) -> Range<u64> {
+        0..76
+    }
+}
+
+fn own_options(options: &ReadOptions) -> sinterfs_cramfs::read::OpenOptions {
     sinterfs_cramfs::read::OpenOptions {
         offset: options.start_offset(),
         limits: options.limits,

@@ -8,14 +8,10 @@ use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
 use sinterfs_cromfs::layout::Features;
 use sinterfs_cromfs::read::{Cromfs, OpenOptions as CromfsOptions, is_image};
-use sinterfs_model::{ExtentSource, Image, Ino, Observer, Result};
-use sinterfs_ops::StoredBlock;
-
-use crate::format::Format;
-use crate::handle::{Bid, Handle};
-use crate::info::{InfoRows, InfoValue};
-use crate::open_options::OpenOptions;
-use crate::verify::report::{CheckOptions, CheckReport};
+use sinterfs_format::{
+    Bid, CheckOptions, CheckReport, Format, Handle, InfoRows, InfoValue, ReadOptions,
+};
+use sinterfs_model::{ExtentSource, Image, Ino, Observer, Result, StoredBlock};
 
 /// Cromfs.
 #[derive(Debug)]
@@ -30,14 +26,14 @@ impl Format for CromfsFormat {
         &["cromfs"]
     }
 
-    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Bid> {
         Ok(Bid::if_certain(is_image(
             &**source,
             options.start_offset(),
         )?))
     }
 
-    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+    fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
         let concrete = Arc::new(Cromfs::open(source, &own_options(options))?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
         Ok(Box::new(Opened { image, concrete }))
@@ -46,7 +42,7 @@ impl Format for CromfsFormat {
     fn check(
         &self,
         source: Arc<dyn ReadAt>,
-        options: &OpenOptions,
+        options: &ReadOptions,
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
@@ -54,7 +50,7 @@ impl Format for CromfsFormat {
     }
 }
 
-fn own_options(options: &OpenOptions) -> CromfsOptions {
+fn own_options(options: &ReadOptions) -> CromfsOptions {
     CromfsOptions {
         offset: options.start_offset(),
         limits: options.limits,
@@ -119,7 +115,6 @@ impl Handle for Opened {
         self.image.info().totals.bytes.unwrap_or(u64::MAX)
     }
 
-    #[cfg(all(feature = "remote", feature = "write"))]
     fn blocks_are_offsets(&self) -> bool {
         false
     }

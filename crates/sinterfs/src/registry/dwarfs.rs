@@ -1,7 +1,6 @@
 //! The row of DwarFS: our options to its own.
 
-#[cfg(all(feature = "remote", feature = "write"))]
-pub(super) mod equal;
+mod equal;
 mod handle;
 mod info;
 #[cfg(feature = "write")]
@@ -12,27 +11,19 @@ mod reuse;
 #[cfg(feature = "write")]
 mod writer;
 
-#[cfg(feature = "write")]
 use std::ops::Range;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-use sinterfs_dwarfs::read::Dwarfs;
+use sinterfs_dwarfs::read::{Dwarfs, MendedSection};
 #[cfg(feature = "write")]
-use sinterfs_dwarfs::read::MendedSection;
+use sinterfs_format::PipelineFormat;
+use sinterfs_format::{
+    About, Bid, CheckOptions, CheckReport, Digested, Format, Handle, InfoRows, Mendable,
+    MendedPart, OwnDigests, Provable, ReadOptions, Sectioned, Surveyed,
+};
 use sinterfs_model::{Observer, Result};
 
-#[cfg(feature = "write")]
-use crate::about::About;
-use crate::format::Format;
-#[cfg(feature = "write")]
-use crate::handle::MendedPart;
-use crate::handle::{Bid, Handle, OwnDigests};
-use crate::info::InfoRows;
-use crate::open_options::OpenOptions;
-use crate::verify::report::{CheckOptions, CheckReport};
-#[cfg(feature = "write")]
-use crate::write::format_writer::FormatWriter;
 use handle::Opened;
 use locate::{own_options, starts_with_magic};
 
@@ -49,7 +40,7 @@ impl Format for DwarfsFormat {
         &["dwarfs", "dff", "dwfs"]
     }
 
-    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Bid> {
         if starts_with_magic(&**source, options.start_offset())? {
             return Ok(Bid::Certain);
         }
@@ -64,21 +55,7 @@ impl Format for DwarfsFormat {
         true
     }
 
-    fn digest(
-        &self,
-        source: &Arc<dyn ReadAt>,
-        options: &OpenOptions,
-    ) -> Result<Option<OwnDigests>> {
-        let options = own_options(&**source, options)?;
-        let found = sinterfs_dwarfs::read::digest(Arc::clone(source), &options)?;
-        Ok(found.map(|found| OwnDigests {
-            start: found.start,
-            digests: found.digests,
-            signature: found.signature,
-        }))
-    }
-
-    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+    fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
         let options = own_options(&*source, options)?;
         let image = Arc::new(Dwarfs::open(source, &options)?);
         Ok(Box::new(Opened::new(image)))
@@ -87,54 +64,20 @@ impl Format for DwarfsFormat {
     fn check(
         &self,
         source: Arc<dyn ReadAt>,
-        options: &OpenOptions,
+        options: &ReadOptions,
         depth: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
         let options = own_options(&*source, options)?;
         let CheckOptions { deep, threads } = depth;
         let report = sinterfs_dwarfs::check::check(source, &options, deep, threads, observer)?;
-        Ok(CheckReport {
-            sections: Some(report.sections),
-            blocks: report.blocks,
-            after: report.after,
-            ..report.findings.into()
-        })
+        let mut checked = CheckReport::from(report.findings);
+        checked.sections = Some(report.sections);
+        checked.blocks = report.blocks;
+        checked.after = report.after;
+        Ok(checked)
     }
 
-    fn survey(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<InfoRows>> {
-        let options = own_options(&**source, options)?;
-        let survey = sinterfs_dwarfs::read::survey(Arc::clone(source), &options)?;
-        info::of_survey(survey).map(Some)
-    }
-
-    #[cfg(feature = "write")]
-    fn intact_parts(
-        &self,
-        source: &Arc<dyn ReadAt>,
-        options: &OpenOptions,
-    ) -> Result<Vec<Range<u64>>> {
-        let options = own_options(&**source, options)?;
-        sinterfs_dwarfs::check::intact_sections(Arc::clone(source), &options)
-    }
-
-    #[cfg(feature = "write")]
-    fn mend(
-        &self,
-        source: &Arc<dyn ReadAt>,
-        options: &OpenOptions,
-    ) -> Result<Option<Vec<MendedPart>>> {
-        let options = own_options(&**source, options)?;
-        let mended = sinterfs_dwarfs::read::mend(Arc::clone(source), &options)?;
-        let part = |section: MendedSection| MendedPart {
-            what: section.kind.to_string(),
-            offset: section.offset,
-            bytes: section.bytes,
-        };
-        Ok(mended.map(|sections| sections.into_iter().map(part).collect()))
-    }
-
-    #[cfg(feature = "write")]
     fn about(&self) -> About {
         About {
             title: "DwarFS",
@@ -157,8 +100,79 @@ impl Format for DwarfsFormat {
         }
     }
 
+    fn digested(&self) -> Option<&dyn Digested> {
+        Some(self)
+    }
+
+    fn surveyed(&self) -> Option<&dyn Surveyed> {
+        Some(self)
+    }
+
+    fn provable(&self) -> Option<&dyn Provable> {
+        Some(self)
+    }
+
+    fn mendable(&self) -> Option<&dyn Mendable> {
+        Some(self)
+    }
+
+    fn sectioned(&self) -> Option<&dyn Sectioned> {
+        Some(self)
+    }
+
     #[cfg(feature = "write")]
-    fn writer(&self) -> Option<&dyn FormatWriter> {
+    fn pipeline(&self) -> Option<&dyn PipelineFormat> {
         Some(&writer::DwarfsBuilder)
+    }
+}
+
+impl Digested for DwarfsFormat {
+    fn digest(
+        &self,
+        source: &Arc<dyn ReadAt>,
+        options: &ReadOptions,
+    ) -> Result<Option<OwnDigests>> {
+        let options = own_options(&**source, options)?;
+        let found = sinterfs_dwarfs::read::digest(Arc::clone(source), &options)?;
+        Ok(found.map(|found| OwnDigests {
+            start: found.start,
+            digests: found.digests,
+            signature: found.signature,
+        }))
+    }
+}
+
+impl Surveyed for DwarfsFormat {
+    fn survey(&self, source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<InfoRows> {
+        let options = own_options(&**source, options)?;
+        info::of_survey(sinterfs_dwarfs::read::survey(Arc::clone(source), &options)?)
+    }
+}
+
+impl Provable for DwarfsFormat {
+    fn intact_parts(
+        &self,
+        source: &Arc<dyn ReadAt>,
+        options: &ReadOptions,
+    ) -> Result<Vec<Range<u64>>> {
+        let options = own_options(&**source, options)?;
+        sinterfs_dwarfs::check::intact_sections(Arc::clone(source), &options)
+    }
+}
+
+impl Mendable for DwarfsFormat {
+    fn mend(
+        &self,
+        source: &Arc<dyn ReadAt>,
+        options: &ReadOptions,
+    ) -> Result<Option<Vec<MendedPart>>> {
+        let options = own_options(&**source, options)?;
+        let mended = sinterfs_dwarfs::read::mend(Arc::clone(source), &options)?;
+        let part = |section: MendedSection| MendedPart {
+            what: section.kind.to_string(),
+            offset: section.offset,
+            bytes: section.bytes,
+        };
+        Ok(mended.map(|sections| sections.into_iter().map(part).collect()))
     }
 }

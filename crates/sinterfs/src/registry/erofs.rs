@@ -2,8 +2,6 @@
 
 mod devices;
 mod info;
-#[cfg(all(feature = "mount", target_os = "linux"))]
-mod kernel_backing;
 #[cfg(feature = "write")]
 mod levels;
 pub(crate) mod object_directory;
@@ -11,7 +9,6 @@ pub(crate) mod object_directory;
 mod writer;
 
 use std::io::Write;
-#[cfg(feature = "write")]
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,20 +16,14 @@ use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
 use sinterfs_erofs::composefs::Composefs;
 use sinterfs_erofs::read::{Algorithm, Erofs};
-use sinterfs_model::{Error, Image, Ino, Observer, Result, Setting};
-use sinterfs_ops::StoredBlock;
+#[cfg(feature = "write")]
+use sinterfs_format::PipelineFormat;
+use sinterfs_format::{
+    About, Bid, CheckOptions, CheckReport, Format, Handle, InfoRows, InodeFacts, Provable,
+    ReadOptions,
+};
+use sinterfs_model::{Error, Image, Ino, Observer, Result, Setting, StoredBlock};
 
-#[cfg(feature = "write")]
-use crate::about::About;
-use crate::format::Format;
-use crate::handle::{Bid, Handle};
-use crate::info::InfoRows;
-#[cfg(all(feature = "mount", target_os = "linux"))]
-use crate::mount::kernel_backing::KernelBacking;
-use crate::open_options::OpenOptions;
-use crate::verify::report::{CheckOptions, CheckReport};
-#[cfg(feature = "write")]
-use crate::write::format_writer::FormatWriter;
 use object_directory::ObjectDirectory;
 
 /// EROFS, composefs' images among them.
@@ -48,7 +39,7 @@ impl Format for ErofsFormat {
         &["erofs"]
     }
 
-    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Bid> {
         let offset = options.start_offset();
         let is_image = sinterfs_erofs::read::is_image(&**source, offset)?;
         Ok(Bid::if_certain(is_image))
@@ -58,18 +49,20 @@ impl Format for ErofsFormat {
         &[Setting::Devices, Setting::Objects]
     }
 
-    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+    fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
         let concrete = Arc::new(open(source, options)?);
         let image: Arc<dyn Image> = match options.objects.clone() {
             None => Arc::clone(&concrete) as _,
             Some(dir) => {
                 let (image, store) = (Arc::clone(&concrete), ObjectDirectory::at(&dir)?);
                 let view = Composefs::new(image, Arc::new(store), options.verify_objects);
-                Arc::new(match options.trust {
-                    // devices that the image names are as trusted as the image; no others are
-                    Some(_) => view.all_named(),
-                    None => view,
-                })
+                // devices that the image names are as trusted as the image; no others are
+                let view = if options.is_proven {
+                    view.all_named()
+                } else {
+                    view
+                };
+                Arc::new(view)
             }
         };
         Ok(Box::new(Opened { image, concrete }))
@@ -78,22 +71,21 @@ impl Format for ErofsFormat {
     fn check(
         &self,
         source: Arc<dyn ReadAt>,
-        options: &OpenOptions,
+        options: &ReadOptions,
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
         // a check goes on where a superblock can be understood
-        let salvaging = OpenOptions {
+        let salvaging = ReadOptions {
             salvage: true,
             ..options.clone()
         };
         let image = match open(source, &salvaging) {
             Ok(image) => image,
             Err(error) if error.kind() == sinterfs_model::Kind::Corrupt => {
-                return Ok(CheckReport {
-                    problems: vec![error.to_string()],
-                    ..CheckReport::default()
-                });
+                let mut report = CheckReport::default();
+                report.problems.push(error.to_string());
+                return Ok(report);
             }
             Err(error) => return Err(error),
         };
@@ -103,25 +95,10 @@ impl Format for ErofsFormat {
         Ok(report)
     }
 
-    #[cfg(feature = "write")]
-    fn intact_parts(
-        &self,
-        source: &Arc<dyn ReadAt>,
-        options: &OpenOptions,
-    ) -> Result<Vec<Range<u64>>> {
-        sinterfs_erofs::read::checked_part(source, options.start_offset())
+    fn provable(&self) -> Option<&dyn Provable> {
+        Some(self)
     }
 
-    #[cfg(all(feature = "mount", target_os = "linux"))]
-    fn kernel_backing(
-        &self,
-        image: Arc<dyn Image>,
-        options: &sinterfs_mount::MountOptions,
-    ) -> Option<Result<KernelBacking>> {
-        Some(kernel_backing::kernel_backing(image, options))
-    }
-
-    #[cfg(feature = "write")]
     fn about(&self) -> About {
         About {
             title: "EROFS",
@@ -142,14 +119,24 @@ impl Format for ErofsFormat {
     }
 
     #[cfg(feature = "write")]
-    fn writer(&self) -> Option<&dyn FormatWriter> {
+    fn pipeline(&self) -> Option<&dyn PipelineFormat> {
         Some(&writer::ErofsBuilder)
+    }
+}
+
+impl Provable for ErofsFormat {
+    fn intact_parts(
+        &self,
+        source: &Arc<dyn ReadAt>,
+        options: &ReadOptions,
+    ) -> Result<Vec<Range<u64>>> {
+        sinterfs_erofs::read::checked_part(source, options.start_offset())
     }
 }
 
 /// Opens an image with the devices that are given, or else are beside it under the names that it
 /// calls them.
-fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Erofs> {
+fn open(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Erofs> {
     let mut own = sinterfs_erofs::read::OpenOptions {
         offset: options.start_offset(),
         devices: Vec::new(),
@@ -158,7 +145,7 @@ fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Erofs> {
         cache: options.cache.clone(),
         salvage: options.salvage,
     };
-    if options.trust.is_some() {
+    if options.is_proven {
         // no digest covers content on other devices
         let others = sinterfs_erofs::read::needed_devices(&source, own.offset)?;
         if !others.is_empty() || !options.devices.is_empty() {
@@ -187,10 +174,6 @@ impl Handle for Opened {
         Ok(info::details(&self.concrete))
     }
 
-    fn inode_details(&self, ino: Ino) -> Result<Option<InfoRows>> {
-        info::inode(&self.concrete, ino).map(Some)
-    }
-
     fn dump(&self, out: &mut dyn Write) -> Result<()> {
         sinterfs_erofs::dump::dump(&self.concrete, out)
     }
@@ -213,6 +196,10 @@ impl Handle for Opened {
         stored.saturating_mul(255)
     }
 
+    fn inode_facts(&self) -> Option<&dyn InodeFacts> {
+        Some(self)
+    }
+
     fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()> {
         let Some(file) = of else {
             return Ok(());
@@ -225,5 +212,11 @@ impl Handle for Opened {
                 category: "",
             });
         })
+    }
+}
+
+impl InodeFacts for Opened {
+    fn inode_details(&self, ino: Ino) -> Result<InfoRows> {
+        info::inode(&self.concrete, ino)
     }
 }

@@ -6,14 +6,11 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
 use sinterfs_ext::read::{Ext, OpenOptions as ExtOptions, is_image};
-use sinterfs_model::{Error, Image, Ino, Loss, Observer, Result};
-use sinterfs_ops::StoredBlock;
-
-use crate::format::Format;
-use crate::handle::{Bid, Handle, uncompressed_blocks};
-use crate::info::{InfoRows, InfoValue};
-use crate::open_options::OpenOptions;
-use crate::verify::report::{CheckOptions, CheckReport};
+use sinterfs_format::{
+    Bid, CheckOptions, CheckReport, Format, Handle, InfoRows, InfoValue, ReadOptions,
+    uncompressed_blocks,
+};
+use sinterfs_model::{Error, Image, Ino, Loss, Observer, Result, StoredBlock};
 
 /// ext2, ext3 and ext4.
 #[derive(Debug)]
@@ -28,14 +25,14 @@ impl Format for ExtFormat {
         &["ext2", "ext3", "ext4"]
     }
 
-    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Bid> {
         Ok(Bid::if_certain(is_image(
             &**source,
             options.start_offset(),
         )?))
     }
 
-    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+    fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
         let concrete = Arc::new(Ext::open(source, &own_options(options))?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
         Ok(Box::new(Opened { image, concrete }))
@@ -44,7 +41,7 @@ impl Format for ExtFormat {
     fn check(
         &self,
         source: Arc<dyn ReadAt>,
-        options: &OpenOptions,
+        options: &ReadOptions,
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
@@ -52,7 +49,7 @@ impl Format for ExtFormat {
     }
 }
 
-fn own_options(options: &OpenOptions) -> ExtOptions {
+fn own_options(options: &ReadOptions) -> ExtOptions {
     ExtOptions {
         offset: options.start_offset(),
         limits: options.limits,

@@ -5,16 +5,13 @@ use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
+use sinterfs_format::{
+    Bid, CheckOptions, CheckReport, Format, Handle, InfoRows, InfoValue, ReadOptions,
+    uncompressed_blocks,
+};
 
 use sinterfs_fat::read::{Fat, OpenOptions as FatOptions, is_image};
-use sinterfs_model::{Error, Image, Ino, Loss, Observer, Result};
-use sinterfs_ops::StoredBlock;
-
-use crate::format::Format;
-use crate::handle::{Bid, Handle, uncompressed_blocks};
-use crate::info::{InfoRows, InfoValue};
-use crate::open_options::OpenOptions;
-use crate::verify::report::{CheckOptions, CheckReport};
+use sinterfs_model::{Error, Image, Ino, Loss, Observer, Result, StoredBlock};
 
 /// FAT.
 #[derive(Debug)]
@@ -29,14 +26,18 @@ impl Format for FatFormat {
         &["fat", "vfat"]
     }
 
-    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
+    fn is_for_boot(&self) -> bool {
+        true
+    }
+
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Bid> {
         Ok(Bid::if_certain(is_image(
             &**source,
             options.start_offset(),
         )?))
     }
 
-    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+    fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
         let concrete = Arc::new(Fat::open(source, &own_options(options))?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
         Ok(Box::new(Opened { image, concrete }))
@@ -45,7 +46,7 @@ impl Format for FatFormat {
     fn check(
         &self,
         source: Arc<dyn ReadAt>,
-        options: &OpenOptions,
+        options: &ReadOptions,
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
@@ -53,7 +54,7 @@ impl Format for FatFormat {
     }
 }
 
-fn own_options(options: &OpenOptions) -> FatOptions {
+fn own_options(options: &ReadOptions) -> FatOptions {
     FatOptions {
         offset: options.start_offset(),
         limits: options.limits,

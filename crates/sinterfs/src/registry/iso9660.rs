@@ -5,25 +5,21 @@ mod info;
 mod writer;
 
 use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
+#[cfg(feature = "write")]
+use sinterfs_format::PipelineFormat;
+use sinterfs_format::{
+    About, Bid, CheckOptions, CheckReport, Format, Handle, InfoRows, Provable, ReadOptions,
+};
 use sinterfs_iso9660::read::{Iso9660, is_image};
-use sinterfs_model::{Error, Image, Ino, Kind, Loss, Observer, Result, Setting};
-use sinterfs_ops::StoredBlock;
+use sinterfs_model::{Error, Image, Ino, Kind, Loss, Observer, Result, Setting, StoredBlock};
 use sinterfs_udf::read::Probe;
 
-#[cfg(feature = "write")]
-use crate::about::About;
-use crate::format::Format;
-use crate::handle::{Bid, Handle};
-use crate::info::InfoRows;
-use crate::open_options::OpenOptions;
 use crate::registry::udf;
-use crate::verify::report::{CheckOptions, CheckReport};
-#[cfg(feature = "write")]
-use crate::write::format_writer::FormatWriter;
 
 /// ISO 9660 with Rock Ridge, Joliet and zisofs.
 #[derive(Debug)]
@@ -38,23 +34,22 @@ impl Format for Iso9660Format {
         &["iso"]
     }
 
-    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Bid> {
         Ok(Bid::if_certain(is_image(
             &**source,
             options.start_offset(),
         )?))
     }
 
-    #[cfg(feature = "write")]
-    fn head(&self) -> std::ops::Range<u64> {
-        32_768..34_816
+    fn provable(&self) -> Option<&dyn Provable> {
+        Some(self)
     }
 
     fn reader_options(&self) -> &'static [Setting] {
         &[Setting::ImageInFile]
     }
 
-    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+    fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
         udf::refuse_others(options, &[udf::ISO9660])?;
         let udf = udf::of(&source, options)?;
         let concrete = Arc::new(Iso9660::open(source, &own_options(options))?);
@@ -70,7 +65,7 @@ impl Format for Iso9660Format {
     fn check(
         &self,
         source: Arc<dyn ReadAt>,
-        options: &OpenOptions,
+        options: &ReadOptions,
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
@@ -85,7 +80,6 @@ impl Format for Iso9660Format {
         Ok(report)
     }
 
-    #[cfg(feature = "write")]
     fn about(&self) -> About {
         About {
             title: "ISO 9660",
@@ -96,12 +90,18 @@ impl Format for Iso9660Format {
     }
 
     #[cfg(feature = "write")]
-    fn writer(&self) -> Option<&dyn FormatWriter> {
+    fn pipeline(&self) -> Option<&dyn PipelineFormat> {
         Some(&writer::IsoBuilder)
     }
 }
 
-fn own_options(options: &OpenOptions) -> sinterfs_iso9660::read::OpenOptions {
+impl Provable for Iso9660Format {
+    fn head(&self) -> Range<u64> {
+        32_768..34_816
+    }
+}
+
+fn own_options(options: &ReadOptions) -> sinterfs_iso9660::read::OpenOptions {
     sinterfs_iso9660::read::OpenOptions {
         offset: options.start_offset(),
         limits: options.limits,

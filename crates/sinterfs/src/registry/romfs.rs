@@ -5,16 +5,13 @@ use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
+use sinterfs_format::{
+    Bid, CheckOptions, CheckReport, Format, Handle, InfoRows, InfoValue, ReadOptions,
+    uncompressed_blocks,
+};
 
-use sinterfs_model::{Image, Ino, Observer, Result};
-use sinterfs_ops::StoredBlock;
+use sinterfs_model::{Image, Ino, Observer, Result, StoredBlock};
 use sinterfs_romfs::read::{OpenOptions as RomfsOptions, Romfs, is_image};
-
-use crate::format::Format;
-use crate::handle::{Bid, Handle, uncompressed_blocks};
-use crate::info::{InfoRows, InfoValue};
-use crate::open_options::OpenOptions;
-use crate::verify::report::{CheckOptions, CheckReport};
 
 /// romfs.
 #[derive(Debug)]
@@ -29,14 +26,14 @@ impl Format for RomfsFormat {
         &["romfs"]
     }
 
-    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Bid> {
         Ok(Bid::if_certain(is_image(
             &**source,
             options.start_offset(),
         )?))
     }
 
-    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+    fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
         let concrete = Arc::new(Romfs::open(source, &own_options(options))?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
         Ok(Box::new(Opened { image, concrete }))
@@ -45,7 +42,7 @@ impl Format for RomfsFormat {
     fn check(
         &self,
         source: Arc<dyn ReadAt>,
-        options: &OpenOptions,
+        options: &ReadOptions,
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
@@ -53,7 +50,7 @@ impl Format for RomfsFormat {
     }
 }
 
-fn own_options(options: &OpenOptions) -> RomfsOptions {
+fn own_options(options: &ReadOptions) -> RomfsOptions {
     RomfsOptions {
         offset: options.start_offset(),
         limits: options.limits,

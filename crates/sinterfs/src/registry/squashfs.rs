@@ -5,23 +5,18 @@ mod info;
 mod writer;
 
 use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
-use sinterfs_model::{Image, Ino, Observer, Result};
-use sinterfs_ops::StoredBlock;
+#[cfg(feature = "write")]
+use sinterfs_format::PipelineFormat;
+use sinterfs_format::{
+    About, Bid, CheckOptions, CheckReport, Format, Handle, InfoRows, Provable, ReadOptions,
+};
+use sinterfs_model::{Image, Ino, Observer, Result, StoredBlock};
 use sinterfs_squashfs::read::{Offset, Squashfs, locate, starts_with_magic};
-
-#[cfg(feature = "write")]
-use crate::about::About;
-use crate::format::Format;
-use crate::handle::{Bid, Handle};
-use crate::info::InfoRows;
-use crate::open_options::OpenOptions;
-use crate::verify::report::{CheckOptions, CheckReport};
-#[cfg(feature = "write")]
-use crate::write::format_writer::FormatWriter;
 
 /// SquashFS 1.0 to 4.0.
 #[derive(Debug)]
@@ -36,7 +31,7 @@ impl Format for SquashfsFormat {
         &["squashfs", "sqfs", "sfs", "snap"]
     }
 
-    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Bid> {
         if starts_with_magic(&**source, options.start_offset())? {
             return Ok(Bid::Certain);
         }
@@ -51,12 +46,11 @@ impl Format for SquashfsFormat {
         true
     }
 
-    #[cfg(feature = "write")]
-    fn head(&self) -> std::ops::Range<u64> {
-        0..96
+    fn provable(&self) -> Option<&dyn Provable> {
+        Some(self)
     }
 
-    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+    fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
         let concrete = Arc::new(Squashfs::open(source, &own_options(options))?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
         Ok(Box::new(Opened { image, concrete }))
@@ -65,20 +59,18 @@ impl Format for SquashfsFormat {
     fn check(
         &self,
         source: Arc<dyn ReadAt>,
-        options: &OpenOptions,
+        options: &ReadOptions,
         depth: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
         let options = own_options(options);
         let report = sinterfs_squashfs::check::check(source, &options, depth.deep, observer)?;
-        Ok(CheckReport {
-            inodes: Some(report.inodes),
-            blocks: report.fragments,
-            ..report.findings.into()
-        })
+        let mut checked = CheckReport::from(report.findings);
+        checked.inodes = Some(report.inodes);
+        checked.blocks = report.fragments;
+        Ok(checked)
     }
 
-    #[cfg(feature = "write")]
     fn about(&self) -> About {
         About {
             title: "SquashFS",
@@ -98,12 +90,18 @@ impl Format for SquashfsFormat {
     }
 
     #[cfg(feature = "write")]
-    fn writer(&self) -> Option<&dyn FormatWriter> {
+    fn pipeline(&self) -> Option<&dyn PipelineFormat> {
         Some(&writer::SquashfsBuilder)
     }
 }
 
-fn own_options(options: &OpenOptions) -> sinterfs_squashfs::read::OpenOptions {
+impl Provable for SquashfsFormat {
+    fn head(&self) -> Range<u64> {
+        0..96
+    }
+}
+
+fn own_options(options: &ReadOptions) -> sinterfs_squashfs::read::OpenOptions {
     sinterfs_squashfs::read::OpenOptions {
         offset: options.offset.map_or(Offset::Auto, Offset::At),
         limits: options.limits,

@@ -12,16 +12,13 @@ use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
+use sinterfs_format::{
+    Bid, CheckOptions, CheckReport, Format, Handle, InfoRows, InfoValue, ReadOptions,
+    uncompressed_blocks,
+};
 use sinterfs_iso9660::read::{self as iso9660, Iso9660, is_image as is_iso9660};
-use sinterfs_model::{Error, Image, Ino, Kind, Loss, Observer, Result, Setting};
-use sinterfs_ops::StoredBlock;
+use sinterfs_model::{Error, Image, Ino, Kind, Loss, Observer, Result, Setting, StoredBlock};
 use sinterfs_udf::read::{OpenOptions as UdfOptions, Probe, Udf, probe};
-
-use crate::format::Format;
-use crate::handle::{Bid, Handle, uncompressed_blocks};
-use crate::info::{InfoRows, InfoValue};
-use crate::open_options::OpenOptions;
-use crate::verify::report::{CheckOptions, CheckReport};
 
 /// The name of this tree of a disc, and that of the other.
 pub(super) const UDF: &str = "udf";
@@ -40,7 +37,7 @@ impl Format for UdfFormat {
         &["udf"]
     }
 
-    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Bid> {
         let is_bridge = || is_iso9660(&**source, options.start_offset());
         Ok(Bid::if_certain(match of(source, options)? {
             Probe::Absent => false,
@@ -57,7 +54,7 @@ impl Format for UdfFormat {
         &[Setting::ImageInFile]
     }
 
-    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+    fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
         let has_iso9660 = is_iso9660(&*source, options.start_offset())?;
         let known = [UDF, ISO9660];
         let known = if has_iso9660 { &known[..] } else { &[UDF] };
@@ -86,7 +83,7 @@ impl Format for UdfFormat {
     fn check(
         &self,
         source: Arc<dyn ReadAt>,
-        options: &OpenOptions,
+        options: &ReadOptions,
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
@@ -106,12 +103,12 @@ impl Format for UdfFormat {
 }
 
 /// Looks for a file system of UDF.
-pub(super) fn of(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Probe> {
+pub(super) fn of(source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Probe> {
     probe(source, &own_options(options))
 }
 
 /// Returns whether the ISO 9660 tree of a disc is the better one.
-fn other_has_everything(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<bool> {
+fn other_has_everything(source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<bool> {
     let Some(iso9660) = other_tree(Arc::clone(source), options)? else {
         return Ok(false);
     };
@@ -125,7 +122,7 @@ fn other_has_everything(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Resu
 }
 
 /// Opens the ISO 9660 tree of a disc; `None` if it is damaged.
-fn other_tree(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<Iso9660>> {
+fn other_tree(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Option<Iso9660>> {
     let options = iso9660::OpenOptions {
         offset: options.start_offset(),
         limits: options.limits,
@@ -140,7 +137,7 @@ fn other_tree(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<I
 }
 
 /// Fails if an image is named that a disc does not have.
-pub(super) fn refuse_others(options: &OpenOptions, known: &[&str]) -> Result<()> {
+pub(super) fn refuse_others(options: &ReadOptions, known: &[&str]) -> Result<()> {
     match options.image.as_deref() {
         Some(name) if !known.contains(&name) => {
             let what = format!(
@@ -153,7 +150,7 @@ pub(super) fn refuse_others(options: &OpenOptions, known: &[&str]) -> Result<()>
     }
 }
 
-fn own_options(options: &OpenOptions) -> UdfOptions {
+fn own_options(options: &ReadOptions) -> UdfOptions {
     UdfOptions {
         offset: options.start_offset(),
         limits: options.limits,

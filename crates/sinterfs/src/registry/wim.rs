@@ -7,23 +7,18 @@ mod writer;
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
-use sinterfs_model::{Error, Image, Ino, Loss, Observer, Result, Setting};
-use sinterfs_ops::StoredBlock;
+#[cfg(feature = "write")]
+use sinterfs_format::PipelineFormat;
+use sinterfs_format::{
+    About, Bid, CheckOptions, CheckReport, Format, Handle, InfoRows, Provable, ReadOptions,
+};
+use sinterfs_model::{Error, Image, Ino, Loss, Observer, Result, Setting, StoredBlock};
 use sinterfs_wim::read::{Wim, is_image};
-
-#[cfg(feature = "write")]
-use crate::about::About;
-use crate::format::Format;
-use crate::handle::{Bid, Handle};
-use crate::info::InfoRows;
-use crate::open_options::OpenOptions;
-use crate::verify::report::{CheckOptions, CheckReport};
-#[cfg(feature = "write")]
-use crate::write::format_writer::FormatWriter;
 
 /// WIM.
 #[derive(Debug)]
@@ -38,7 +33,7 @@ impl Format for WimFormat {
         &["wim"]
     }
 
-    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Bid> {
         Ok(Bid::if_certain(is_image(
             &**source,
             options.start_offset(),
@@ -49,12 +44,11 @@ impl Format for WimFormat {
         &[Setting::Devices, Setting::ImageInFile]
     }
 
-    #[cfg(feature = "write")]
-    fn head(&self) -> std::ops::Range<u64> {
-        0..208
+    fn provable(&self) -> Option<&dyn Provable> {
+        Some(self)
     }
 
-    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+    fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
         let own = parts::own_options(&source, options)?;
         let concrete = Arc::new(Wim::open(source, &own)?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
@@ -64,7 +58,7 @@ impl Format for WimFormat {
     fn check(
         &self,
         source: Arc<dyn ReadAt>,
-        options: &OpenOptions,
+        options: &ReadOptions,
         depth: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
@@ -72,7 +66,6 @@ impl Format for WimFormat {
         Ok(sinterfs_wim::check::check(source, &own, depth.deep, observer)?.into())
     }
 
-    #[cfg(feature = "write")]
     fn about(&self) -> About {
         About {
             title: "WIM",
@@ -90,8 +83,14 @@ impl Format for WimFormat {
     }
 
     #[cfg(feature = "write")]
-    fn writer(&self) -> Option<&dyn FormatWriter> {
+    fn pipeline(&self) -> Option<&dyn PipelineFormat> {
         Some(&writer::WimBuilder)
+    }
+}
+
+impl Provable for WimFormat {
+    fn head(&self) -> Range<u64> {
+        0..208
     }
 }
 
@@ -150,7 +149,6 @@ impl Handle for Opened {
         self.concrete.decoded_bytes()
     }
 
-    #[cfg(all(feature = "remote", feature = "write"))]
     fn blocks_are_offsets(&self) -> bool {
         false
     }

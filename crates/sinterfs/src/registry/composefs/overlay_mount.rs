@@ -25,7 +25,7 @@ use crate::registry::erofs::object_directory::ObjectDirectory;
 ///
 /// `Invalid` for options that overlayfs does not have, `Corrupt` for an object that differs from
 /// what the image names, `Io` where the kernel cannot do it.
-pub(super) fn mount_overlay(
+pub(crate) fn mount_overlay(
     image: &Path,
     open: &OpenOptions,
     dir: &Path,

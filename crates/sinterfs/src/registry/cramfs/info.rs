@@ -2,9 +2,8 @@
 
 use sinterfs_cramfs::layout::Flags;
 use sinterfs_cramfs::read::Cramfs;
+use sinterfs_format::{InfoRows, InfoValue};
 use sinterfs_model::Image;
-
-use crate::info::{InfoRows, InfoValue};
 
 pub(super) fn details(image: &Cramfs) -> InfoRows {
     let (info, head) = (image.info(), image.head());

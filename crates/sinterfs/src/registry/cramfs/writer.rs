@@ -5,14 +5,11 @@ use std::path::Path;
 use sinterfs_block::Sink;
 use sinterfs_cramfs::layout::{ByteOrder, FILE_LIMIT};
 use sinterfs_cramfs::write::{CramfsWriter, WriteOptions, ZlibCompression};
-use sinterfs_model::{Error, ImageWriter, Result, Setting};
-use sinterfs_pipeline::{Categorizers, Order};
-
-use crate::write::create::{Blob, CreateOptions};
-use crate::write::level::{self, Level, per_file};
-use crate::write::pipeline_format::PipelineFormat;
-use crate::write::purpose::Purpose;
-use crate::write::request::VolumeOptions;
+use sinterfs_format::{
+    Blob, CreateOptions, Level, PipelineFormat, Purpose, VolumeOptions,
+    level::{self, per_file},
+};
+use sinterfs_model::{Categorizers, Error, ImageWriter, Order, Result, Setting};
 
 /// Makes CRAMFS images.
 pub(super) struct CramfsBuilder;

@@ -8,16 +8,14 @@ use sinterfs_block::cache::BlockCache;
 use sinterfs_dwarfs::dump::Parts;
 use sinterfs_dwarfs::layout::SectionType;
 use sinterfs_dwarfs::read::Dwarfs;
-use sinterfs_model::{Error, Image, Ino, Loss, Result};
-use sinterfs_ops::StoredBlock;
+#[cfg(feature = "write")]
+use sinterfs_format::Reuse;
+use sinterfs_format::{Handle, InfoRows, StartFirst};
+use sinterfs_model::{Error, Image, Ino, Loss, Result, StoredBlock};
 
 use super::info;
 #[cfg(feature = "write")]
 use super::reuse::ReusableBlocks;
-use crate::handle::Handle;
-use crate::info::InfoRows;
-#[cfg(feature = "write")]
-use crate::write::reuse::Reuse;
 
 /// An opened DwarFS image.
 pub(super) struct Opened {
@@ -64,14 +62,6 @@ impl Handle for Opened {
         self.concrete.decode_ahead();
     }
 
-    fn start_ranges(&self) -> Result<Vec<Range<u64>>> {
-        self.concrete.hot_ranges()
-    }
-
-    fn announce_start(&self) -> Result<()> {
-        self.concrete.announce_hot()
-    }
-
     fn unrepresented(&self) -> Result<Vec<Loss>> {
         let births = if self.concrete.options().has_btime {
             self.image.info().totals.inodes
@@ -101,7 +91,6 @@ impl Handle for Opened {
         blocks.saturating_mul(self.concrete.block_size())
     }
 
-    #[cfg(all(feature = "remote", feature = "write"))]
     fn blocks_are_offsets(&self) -> bool {
         false
     }
@@ -131,8 +120,22 @@ impl Handle for Opened {
         Ok(())
     }
 
+    fn start_first(&self) -> Option<&dyn StartFirst> {
+        Some(self)
+    }
+
     #[cfg(feature = "write")]
     fn reuse(&self) -> Option<&dyn Reuse> {
         Some(&self.blocks)
+    }
+}
+
+impl StartFirst for Opened {
+    fn start_ranges(&self) -> Result<Vec<Range<u64>>> {
+        self.concrete.hot_ranges()
+    }
+
+    fn announce_start(&self) -> Result<()> {
+        self.concrete.announce_hot()
     }
 }

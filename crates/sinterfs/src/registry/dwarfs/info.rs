@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use sinterfs_dwarfs::read::{Dwarfs, HistoryEntry, ListedSection, Survey, Version};
+use sinterfs_format::{DAMAGE, InfoRows, InfoValue, recorded_purpose};
 use sinterfs_model::{Error, Image, Kind, Result};
-
-use crate::info::{DAMAGE, InfoRows, InfoValue};
-use crate::recorded_purpose;
 
 pub(super) fn details(image: &Dwarfs) -> Result<InfoRows> {
     let (info, sizes) = (image.info(), image.sizes());

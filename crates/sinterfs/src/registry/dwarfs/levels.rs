@@ -6,10 +6,8 @@
 //! had by explicit options. Blocks of zstd decode at 500 MB/s or more, blocks of LZMA2 at 100 to
 //! 200 MB/s. Up to 5 metadata is not encoded.
 
-use sinterfs_pipeline::{Order, ReadCost};
-
-use crate::write::level::{Level, SpecialCodecs};
-use crate::write::purpose::Purpose;
+use sinterfs_format::{Level, Purpose, level::SpecialCodecs};
+use sinterfs_model::{Order, ReadCost};
 
 /// Returns the levels for a purpose.
 pub(super) fn of(purpose: Purpose) -> &'static [Level; 10] {

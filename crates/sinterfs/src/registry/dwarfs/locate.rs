@@ -2,9 +2,8 @@
 
 use sinterfs_block::ReadAt;
 use sinterfs_dwarfs::read::Offset;
+use sinterfs_format::ReadOptions;
 use sinterfs_model::Result;
-
-use crate::open_options::OpenOptions;
 
 const MAGIC: &[u8] = b"DWARFS\x02";
 
@@ -21,7 +20,7 @@ pub(super) fn starts_with_magic(source: &dyn ReadAt, at: u64) -> Result<bool> {
 /// is a damaged one, and opening it reports where.
 pub(super) fn own_options(
     source: &dyn ReadAt,
-    options: &OpenOptions,
+    options: &ReadOptions,
 ) -> Result<sinterfs_dwarfs::read::OpenOptions> {
     let found = match options.offset {
         Some(offset) => Some(offset),

@@ -9,12 +9,10 @@ use sinterfs_dwarfs::read::Dwarfs;
 use sinterfs_dwarfs::rewrite::{
     self, AppendingWriter, BaseImage, BlockRules, MetadataRule, Rebuild, Selection,
 };
+use sinterfs_format::{CreateOptions, FormerRuns, MetadataPlan, Reuse, RewriteOptions, Rewritten};
 use sinterfs_model::{ContentMap, ImageWriter, Observer, Result};
 
 use super::writer::write_options;
-use crate::write::create::CreateOptions;
-use crate::write::former_runs::FormerRuns;
-use crate::write::reuse::{MetadataPlan, Reuse, RewriteOptions, Rewritten};
 
 /// An opened image as one whose blocks can be taken over.
 pub(super) struct ReusableBlocks(pub(super) Arc<Dwarfs>);

@@ -8,16 +8,13 @@ use sinterfs_dwarfs::rewrite;
 use sinterfs_dwarfs::write::{
     DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions, category_codecs,
 };
+use sinterfs_format::{
+    Blob, CreateOptions, Level, PipelineFormat, Purpose, ReadOptions, VolumeOptions, level,
+};
 use sinterfs_model::{ImageWriter, Result, Setting};
 
 use super::levels;
 use super::locate::own_options;
-use crate::open_options::OpenOptions;
-use crate::write::create::{Blob, CreateOptions};
-use crate::write::level::{self, Level};
-use crate::write::pipeline_format::PipelineFormat;
-use crate::write::purpose::Purpose;
-use crate::write::request::VolumeOptions;
 
 /// Makes DwarFS images.
 pub(super) struct DwarfsBuilder;
@@ -65,7 +62,7 @@ impl PipelineFormat for DwarfsBuilder {
     }
 
     fn sign(&self, source: &Arc<dyn ReadAt>, signature: &str, out: &mut dyn Write) -> Result<()> {
-        let options = own_options(&**source, &OpenOptions::default())?;
+        let options = own_options(&**source, &ReadOptions::default())?;
         rewrite::sign(source, &options, signature.as_bytes(), out)
     }
 }

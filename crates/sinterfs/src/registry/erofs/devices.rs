@@ -11,12 +11,11 @@ use std::sync::Arc;
 
 use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_erofs::read::{DeviceIdentity, Slot, needed_devices};
+use sinterfs_format::ReadOptions;
 use sinterfs_model::Result;
 
-use crate::open_options::OpenOptions;
-
 /// Opens the devices of an image, as far as they are found.
-pub(super) fn open(image: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Vec<Arc<dyn ReadAt>>> {
+pub(super) fn open(image: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Vec<Arc<dyn ReadAt>>> {
     let beside = options.beside.as_deref();
     if options.devices.is_empty() && beside.is_none() {
         return Ok(Vec::new());

@@ -3,9 +3,8 @@
 use sinterfs_erofs::Kernel;
 use sinterfs_erofs::layout::{compat, incompat};
 use sinterfs_erofs::read::{Algorithm, EntryFacts, Erofs, Slot, StoredExtent, Superblock};
+use sinterfs_format::{InfoRows, InfoValue};
 use sinterfs_model::{FileType, Image, Ino, Result};
-
-use crate::info::{InfoRows, InfoValue};
 
 pub(super) fn details(image: &Erofs) -> InfoRows {
     let (superblock, info) = (image.superblock(), image.info());

@@ -1,9 +1,10 @@
 //! The levels of EROFS, which depend on the oldest version of Linux that mounts the image.
 
-use sinterfs_model::Result;
-use sinterfs_pipeline::Order;
-
-use crate::write::level::{self, Level, per_file};
+use sinterfs_format::{
+    Level,
+    level::{self, per_file},
+};
+use sinterfs_model::{Order, Result};
 
 /// Returns a level for a version of Linux and newer ones.
 pub(super) fn level(kernel: (u16, u16), level: u8) -> Result<&'static Level> {

@@ -6,17 +6,13 @@ use std::path::{Path, PathBuf};
 use sinterfs_block::Sink;
 use sinterfs_erofs::Kernel;
 use sinterfs_erofs::write::{DeviceName, ErofsWriter, WriteOptions, XattrPrefixes};
-use sinterfs_model::{ImageWriter, Result, Setting};
-use sinterfs_pipeline::Categorizers;
+use sinterfs_format::{
+    Blob, CreateOptions, Level, PipelineFormat, Purpose, VolumeOptions, level::CODE_AND_TEXT,
+};
+use sinterfs_model::{Categorizers, ImageWriter, Result, Setting};
 use sinterfs_platform::names;
 
 use super::{devices, levels};
-use crate::registry::per_file::CODE_AND_TEXT;
-use crate::write::create::{Blob, CreateOptions};
-use crate::write::level::Level;
-use crate::write::pipeline_format::PipelineFormat;
-use crate::write::purpose::Purpose;
-use crate::write::request::VolumeOptions;
 
 /// Makes EROFS images.
 pub(super) struct ErofsBuilder;

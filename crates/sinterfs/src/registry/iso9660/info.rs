@@ -1,10 +1,9 @@
 //! Information about an ISO 9660 image as rows.
 
+use sinterfs_format::{InfoRows, InfoValue};
 use sinterfs_iso9660::layout::LongDate;
 use sinterfs_iso9660::read::{BootCatalog, BootEntry, Iso9660, NameSource};
 use sinterfs_model::Image;
-
-use crate::info::{InfoRows, InfoValue};
 
 pub(super) fn details(image: &Iso9660, has_udf: bool) -> InfoRows {
     let (info, volumes) = (image.info(), image.volumes());

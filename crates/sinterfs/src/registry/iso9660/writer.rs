@@ -4,18 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::{FileSource, Sink};
+use sinterfs_format::{
+    Blob, CreateOptions, Level, PipelineFormat, Purpose, VolumeOptions,
+    level::{self, per_file},
+};
 use sinterfs_iso9660::write::{
     AppendedPartition, BootContent, BootImage, InterchangeLevel, IsoWriter, WriteOptions,
     ZisofsCompression,
 };
-use sinterfs_model::{Error, ImageWriter, Result, Setting};
-use sinterfs_pipeline::{Categorizers, Order};
-
-use crate::write::create::{Blob, CreateOptions};
-use crate::write::level::{self, Level, per_file};
-use crate::write::pipeline_format::PipelineFormat;
-use crate::write::purpose::Purpose;
-use crate::write::request::VolumeOptions;
+use sinterfs_model::{Categorizers, Error, ImageWriter, Order, Result, Setting};
 
 /// The most bytes of a boot image or a system area.
 const BOOT_MAX: u64 = 1 << 30;

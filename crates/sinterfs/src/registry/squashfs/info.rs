@@ -1,10 +1,9 @@
 //! Information about a SquashFS image as rows.
 
+use sinterfs_format::{InfoRows, InfoValue};
 use sinterfs_model::Result;
 use sinterfs_squashfs::layout::Flags;
 use sinterfs_squashfs::read::{CompressorOptions, FieldOrder, Squashfs};
-
-use crate::info::{InfoRows, InfoValue};
 
 pub(super) fn details(image: &Squashfs) -> Result<InfoRows> {
     let (info, superblock) = (image.image_info(), image.superblock());

@@ -1,16 +1,12 @@
 //! New SquashFS images: levels, and our options to the writer's own.
 
 use sinterfs_block::Sink;
-use sinterfs_model::{ImageWriter, Result, Setting, TailPlacement};
-use sinterfs_pipeline::{Categorizers, Order};
+use sinterfs_format::{
+    Blob, CreateOptions, Level, PipelineFormat, Purpose, VolumeOptions,
+    level::{self, CODE_AND_TEXT, per_file},
+};
+use sinterfs_model::{Categorizers, ImageWriter, Order, Result, Setting, TailPlacement};
 use sinterfs_squashfs::write::{SquashfsWriter, UncompressedParts, WriteOptions};
-
-use crate::registry::per_file::CODE_AND_TEXT;
-use crate::write::create::{Blob, CreateOptions};
-use crate::write::level::{self, Level, per_file};
-use crate::write::pipeline_format::PipelineFormat;
-use crate::write::purpose::Purpose;
-use crate::write::request::VolumeOptions;
 
 /// Makes SquashFS images.
 pub(super) struct SquashfsBuilder;

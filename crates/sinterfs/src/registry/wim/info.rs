@@ -1,10 +1,9 @@
 //! Information about a WIM file as rows.
 
+use sinterfs_format::{InfoRows, InfoValue};
 use sinterfs_model::Image;
 use sinterfs_wim::layout::HeaderFlags;
 use sinterfs_wim::read::Wim;
-
-use crate::info::{InfoRows, InfoValue};
 
 pub(super) fn details(image: &Wim) -> InfoRows {
     let (info, header) = (image.info(), image.header());

@@ -8,11 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::{FileSource, ReadAt};
+use sinterfs_format::ReadOptions;
 use sinterfs_model::{Error, Result};
 use sinterfs_wim::layout::WimHeader;
 use sinterfs_wim::read::header;
-
-use crate::open_options::OpenOptions;
 
 /// The most files beside the first part that are looked at.
 const LOOKED_AT: usize = 100_000;
@@ -20,7 +19,7 @@ const LOOKED_AT: usize = 100_000;
 /// Makes the options of the reader.
 pub(super) fn own_options(
     source: &Arc<dyn ReadAt>,
-    options: &OpenOptions,
+    options: &ReadOptions,
 ) -> Result<sinterfs_wim::read::OpenOptions> {
     let offset = options.start_offset();
     let mut more: Vec<Arc<dyn ReadAt>> = Vec::new();
@@ -29,7 +28,7 @@ pub(super) fn own_options(
     }
     let first = header(&**source, offset)?;
     if first.parts > 1
-        && options.trust.is_none()
+        && !options.is_proven
         && let Some(dir) = &options.beside
     {
         add_parts(&first, dir, &mut more)?;

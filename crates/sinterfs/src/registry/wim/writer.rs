@@ -1,16 +1,13 @@
 //! New WIM images: levels, and our options to the writer's own.
 
 use sinterfs_block::Sink;
-use sinterfs_model::{ImageWriter, Result, Setting};
-use sinterfs_pipeline::{Categorizers, Order};
+use sinterfs_format::{
+    Blob, CreateOptions, Level, PipelineFormat, Purpose, VolumeOptions,
+    level::{self, per_file},
+};
+use sinterfs_model::{Categorizers, ImageWriter, Order, Result, Setting};
 use sinterfs_wim::layout::WimCodec;
 use sinterfs_wim::write::{WimCompression, WimWriter, WriteOptions};
-
-use crate::write::create::{Blob, CreateOptions};
-use crate::write::level::{self, Level, per_file};
-use crate::write::pipeline_format::PipelineFormat;
-use crate::write::purpose::Purpose;
-use crate::write::request::VolumeOptions;
 
 /// Makes WIM images.
 pub(super) struct WimBuilder;
@@ -75,7 +72,7 @@ impl PipelineFormat for WimBuilder {
             streams: options.streams.clone(),
         };
         let scratch = options.scratch.clone();
-        let open = Box::new(move || scratch.file());
+        let open = Box::new(move || (scratch.0)());
         Ok(Box::new(WimWriter::new(out, own, open)?))
     }
 }

@@ -5,25 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_block::{ReadAt, Sink};
-use sinterfs_model::{Error, ImageWriter, Result, Setting};
-use sinterfs_pipeline::Categorizers;
+use sinterfs_model::{Categorizers, Error, ImageWriter, Result, Setting};
 
-use crate::write::create::{Blob, CreateOptions};
-use crate::write::level::Level;
-use crate::write::purpose::Purpose;
-use crate::write::request::{BuildRequest, VolumeOptions};
-
-/// Returns the settings of a request's level and compression.
-pub(crate) fn level_of(
-    format: &dyn PipelineFormat,
-    request: &BuildRequest,
-) -> Result<&'static Level> {
-    let level = format.level(request.level, request.purpose(), &request.volume)?;
-    Ok(match &request.compression {
-        Some(compression) => format.with_compression(level, compression),
-        None => level,
-    })
-}
+use crate::create::{Blob, CreateOptions, VolumeOptions};
+use crate::level::Level;
+use crate::purpose::Purpose;
 
 /// A format whose images are written by the pipeline.
 pub trait PipelineFormat: Sync {

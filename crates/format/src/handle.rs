@@ -1,95 +1,23 @@
-//! An opened image as its format shows it: what the registry's rows implement for reading.
+//! An opened image as its format shows it.
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use sinterfs_block::Bytes;
 use sinterfs_block::cache::BlockCache;
-use sinterfs_block::digest::Digests;
-use sinterfs_model::{Error, ExtentSource, Image, Ino, Loss, Result};
-use sinterfs_ops::StoredBlock;
+use sinterfs_model::{Error, ExtentSource, Image, Ino, Loss, Result, StoredBlock};
 
 use crate::info::InfoRows;
-#[cfg(feature = "write")]
-use crate::write::reuse::Reuse;
-
-/// How sure a format is that an image is its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bid {
-    /// Not its own.
-    No,
-    /// Its own, after this many bytes of something else.
-    Behind(u64),
-    /// Its own from the first byte on.
-    Certain,
-}
-
-impl Bid {
-    /// Returns the bid of a format whose images begin where they are looked for.
-    pub fn if_certain(is_image: bool) -> Self {
-        if is_image { Self::Certain } else { Self::No }
-    }
-
-    /// Returns whether this bid is better: of two images behind something else, the one that
-    /// starts first can hold the other, not the reverse.
-    pub fn beats(self, other: Self) -> bool {
-        match (self, other) {
-            (Self::No, _) | (_, Self::Certain) => false,
-            (_, Self::No) | (Self::Certain, _) => true,
-            (Self::Behind(this), Self::Behind(that)) => this < that,
-        }
-    }
-}
-
-/// The digests that an image stores of its own bytes.
-#[derive(Debug)]
-pub struct OwnDigests {
-    /// The offset in the source of the bytes that they cover.
-    pub start: u64,
-    /// The digests.
-    pub digests: Digests,
-    /// A signature of the root, or why it cannot be read.
-    pub signature: Option<Result<Bytes>>,
-}
-
-/// A part of an image, as a copy of it is.
-#[cfg(feature = "write")]
-#[derive(Debug, Clone)]
-pub struct MendedPart {
-    /// Its name in the format's words.
-    pub what: String,
-    /// Its offset in the file.
-    pub offset: u64,
-    /// Its bytes, as many as the damaged ones.
-    pub bytes: Vec<u8>,
-}
-
-#[cfg(feature = "write")]
-impl MendedPart {
-    /// Returns the offset of its end in the file.
-    pub fn end(&self) -> u64 {
-        self.offset.saturating_add(self.bytes.len() as u64)
-    }
-}
+use crate::parts::{InodeFacts, StartFirst};
+use crate::reuse::Reuse;
 
 /// What a format can do with an opened image besides reading it.
-#[cfg_attr(
-    not(feature = "write"),
-    allow(dead_code, reason = "some of it is for writers")
-)]
 pub trait Handle: Send + Sync {
     /// Returns the image.
     fn image(&self) -> &Arc<dyn Image>;
     /// Returns named facts about the image.
     fn details(&self) -> Result<InfoRows>;
-    /// Returns named facts about how an inode is stored, with the places of its content and the
-    /// entries of a directory; `None` where the format shows none.
-    fn inode_details(&self, ino: Ino) -> Result<Option<InfoRows>> {
-        let _ = ino;
-        Ok(None)
-    }
     /// Writes all structures as text.
     fn dump(&self, out: &mut dyn Write) -> Result<()>;
     /// Returns the offset of the image in its file in bytes.
@@ -119,14 +47,6 @@ pub trait Handle: Send + Sync {
     fn decode_ahead(&self) {
         self.cache().decode_ahead(None);
     }
-    /// Returns the ranges of the file that a start needs first, if the image names them.
-    fn start_ranges(&self) -> Result<Vec<Range<u64>>> {
-        Ok(Vec::new())
-    }
-    /// Announces to the source that these will be read.
-    fn announce_start(&self) -> Result<()> {
-        Ok(())
-    }
     /// Returns the number of bytes that all decoded blocks may take.
     fn decoded_bytes(&self) -> u64;
     /// Shows blocks as they are stored: for `None` all of them, if the format knows them at once;
@@ -134,19 +54,26 @@ pub trait Handle: Send + Sync {
     fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()>;
     /// Returns whether blocks are numbered by their offsets, in bytes from the beginning of the
     /// image.
-    #[cfg(all(feature = "remote", feature = "write"))]
     fn blocks_are_offsets(&self) -> bool {
         true
     }
+
+    /// Returns the facts about how inodes are stored.
+    fn inode_facts(&self) -> Option<&dyn InodeFacts> {
+        None
+    }
+    /// Returns what a start needs first, for formats whose images can name that.
+    fn start_first(&self) -> Option<&dyn StartFirst> {
+        None
+    }
     /// Returns the image as one whose blocks a new image may take over, if the format can do that.
-    #[cfg(feature = "write")]
     fn reuse(&self) -> Option<&dyn Reuse> {
         None
     }
 }
 
 /// Shows the blocks of a file of a format that compresses nothing and knows blocks by files only.
-pub(crate) fn uncompressed_blocks(
+pub fn uncompressed_blocks(
     image: &dyn Image,
     of: Option<Ino>,
     visit: &mut dyn FnMut(StoredBlock<'_>),

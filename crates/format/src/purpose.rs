@@ -10,7 +10,6 @@ use sinterfs_model::{Error, Result};
 
 /// What an image is packed for, where blocks hold many files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
 pub enum Purpose {
     /// Reading single files from a mount: blocks that decode fast.
     #[default]

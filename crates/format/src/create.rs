@@ -1,13 +1,15 @@
 //! The options of a new image, resolved from a request and its level, as a format receives them.
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::File;
+use std::sync::Arc;
 
 use sinterfs_block::Sink;
 use sinterfs_block::codec::Encoding;
-use sinterfs_pipeline::Scratch;
+use sinterfs_model::{Result, TailPlacement};
 
-use crate::write::former_runs::FormerRuns;
-use crate::write::request::{PerFileOptions, VolumeOptions};
+use crate::former_runs::FormerRuns;
 
 /// A device of its own for the content of an image.
 pub struct Blob {
@@ -17,10 +19,20 @@ pub struct Blob {
     pub sink: Box<dyn Sink>,
 }
 
-impl std::fmt::Debug for Blob {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Blob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Blob");
         shown.field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Opens files without a name, to write and read again.
+#[derive(Clone)]
+pub struct ScratchFiles(pub Arc<dyn Fn() -> Result<File> + Send + Sync>);
+
+impl fmt::Debug for ScratchFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ScratchFiles")
     }
 }
 
@@ -35,8 +47,8 @@ pub struct CreateOptions {
     pub create_timestamp: Option<u64>,
     /// Threads that may encode metadata.
     pub threads: usize,
-    /// Where files for what exceeds memory are created.
-    pub scratch: Scratch,
+    /// Opens files for what exceeds memory.
+    pub scratch: ScratchFiles,
     /// Whether equal files are stored once.
     pub duplicates: bool,
     /// For formats whose blocks hold many files.
@@ -78,4 +90,38 @@ pub struct SolidOptions {
     pub digest: bool,
     /// Whether it has its metadata twice.
     pub metadata_copy: bool,
+}
+
+/// How an image is created whose files are cut each for itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PerFileOptions {
+    /// The placement of tails; `None` means the format's default.
+    pub tails: Option<TailPlacement>,
+    /// What is stored uncompressed, in the format's terms.
+    pub raw: Option<String>,
+    /// Bytes of chunks that are stored once wherever they are equal.
+    pub chunk_size: Option<u64>,
+    /// Whether blocks of zeros are data.
+    pub no_holes: bool,
+    /// Whether extended attributes are left out.
+    pub no_xattrs: bool,
+    /// Long prefixes of attribute names.
+    pub xattr_prefixes: Vec<String>,
+    /// Whether the table of all inodes is left out.
+    pub no_export: bool,
+    /// Whether the image ends where its content ends.
+    pub no_padding: bool,
+}
+
+/// The volume's label, UUID and oldest kernel.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VolumeOptions {
+    /// Its UUID; `None` means one made of its content.
+    pub uuid: Option<String>,
+    /// Its name.
+    pub label: Option<String>,
+    /// The oldest version of Linux that mounts it.
+    pub target_kernel: Option<String>,
+    /// Further features, in the format's terms.
+    pub extended: Option<String>,
 }

@@ -7,8 +7,8 @@ use sinterfs_block::Sink;
 use sinterfs_block::codec::Encoding;
 use sinterfs_model::{ContentMap, ImageWriter, Observer, Result, Summary, Tree};
 
-use crate::write::create::CreateOptions;
-use crate::write::former_runs::FormerRuns;
+use crate::create::CreateOptions;
+use crate::former_runs::FormerRuns;
 
 /// The interface of a format whose blocks any file may refer to.
 pub trait Reuse {
@@ -53,7 +53,7 @@ pub struct RewriteOptions<'a> {
 
 /// The treatment of the metadata of a rewritten image.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum MetadataPlan<'a> {
+pub enum MetadataPlan<'a> {
     /// The stored form is kept.
     Keep,
     /// It is compressed anew.

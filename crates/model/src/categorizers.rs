@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use sinterfs_model::Error;
+use crate::error::Error;
 
 /// The kinds of content that get streams of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

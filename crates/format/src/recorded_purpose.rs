@@ -3,9 +3,9 @@
 //! **Invariant:** the word is in the bytes of images: a change of it changes every DwarFS image.
 
 /// The beginning of the word.
-pub(crate) const PURPOSE: &str = "--for=";
+pub const PURPOSE: &str = "--for=";
 
 /// Returns what the image of a recorded command line is packed for, if that says so.
-pub(crate) fn purpose(words: &[String]) -> Option<&str> {
+pub fn purpose(words: &[String]) -> Option<&str> {
     words.iter().find_map(|word| word.strip_prefix(PURPOSE))
 }
