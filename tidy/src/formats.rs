@@ -6,7 +6,10 @@ use super::source::SourceFile;
 
 /// The library above the formats, and the folder of its rows.
 const LIBRARY: &str = "sinterfs";
-const ROWS: [&str; 2] = ["crates/sinterfs/src/registry.rs", "crates/sinterfs/src/registry/"];
+const ROWS: [&str; 2] = [
+    "crates/sinterfs/src/registry.rs",
+    "crates/sinterfs/src/registry/",
+];
 
 /// Finds a crate of a format that a file of the library names outside the rows.
 pub fn formats(file: &SourceFile, crates: &[&str]) -> Vec<String> {

@@ -18,30 +18,77 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "sinterfs-cramfs",
-        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+        &[
+            "sinterfs-workers",
+            "sinterfs-model",
+            "sinterfs-block",
+            "sinterfs-format",
+        ],
     ),
-    ("sinterfs-cromfs", &["sinterfs-model", "sinterfs-block"]),
+    (
+        "sinterfs-cromfs",
+        &["sinterfs-model", "sinterfs-block", "sinterfs-format"],
+    ),
     (
         "sinterfs-iso9660",
-        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+        &[
+            "sinterfs-workers",
+            "sinterfs-model",
+            "sinterfs-block",
+            "sinterfs-format",
+        ],
     ),
     (
         "sinterfs-dwarfs",
-        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+        &[
+            "sinterfs-workers",
+            "sinterfs-model",
+            "sinterfs-block",
+            "sinterfs-format",
+        ],
     ),
     (
         "sinterfs-squashfs",
-        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+        &[
+            "sinterfs-workers",
+            "sinterfs-model",
+            "sinterfs-block",
+            "sinterfs-format",
+        ],
     ),
     (
         "sinterfs-erofs",
-        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+        &[
+            "sinterfs-workers",
+            "sinterfs-model",
+            "sinterfs-platform",
+            "sinterfs-block",
+            "sinterfs-format",
+        ],
     ),
-    ("sinterfs-ext", &["sinterfs-model", "sinterfs-block"]),
-    ("sinterfs-fat", &["sinterfs-model", "sinterfs-block"]),
+    (
+        "sinterfs-ext",
+        &["sinterfs-model", "sinterfs-block", "sinterfs-format"],
+    ),
+    (
+        "sinterfs-fat",
+        &["sinterfs-model", "sinterfs-block", "sinterfs-format"],
+    ),
     ("sinterfs-partition", &["sinterfs-model", "sinterfs-block"]),
-    ("sinterfs-romfs", &["sinterfs-model", "sinterfs-block"]),
-    ("sinterfs-udf", &["sinterfs-model", "sinterfs-block"]),
+    (
+        "sinterfs-romfs",
+        &["sinterfs-model", "sinterfs-block", "sinterfs-format"],
+    ),
+    // a disc can have both trees
+    (
+        "sinterfs-udf",
+        &[
+            "sinterfs-model",
+            "sinterfs-block",
+            "sinterfs-format",
+            "sinterfs-iso9660",
+        ],
+    ),
     (
         "sinterfs-wim",
         &[
@@ -49,6 +96,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "sinterfs-model",
             "sinterfs-platform",
             "sinterfs-block",
+            "sinterfs-format",
         ],
     ),
     ("sinterfs-archive", &["sinterfs-model"]),

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_block::digest::Root;
-use sinterfs_format::Handle;
+use sinterfs_format::{Handle, StartFirst};
 use sinterfs_model::{Error, Ino, Result};
 use sinterfs_ops::{Follow, resolve};
 use sinterfs_platform::names;
@@ -293,7 +293,7 @@ impl Image {
     /// `Corrupt` for damaged metadata.
     pub fn start_ranges(&self) -> Result<Vec<Range<u64>>> {
         let start = self.0.handle.start_first();
-        start.map_or(Ok(Vec::new()), |start| start.start_ranges())
+        start.map_or(Ok(Vec::new()), StartFirst::start_ranges)
     }
 
     /// Has these fetched at once, if the image is remote.
@@ -302,7 +302,7 @@ impl Image {
     /// As of [`Self::start_ranges`].
     pub fn announce_start(&self) -> Result<()> {
         let start = self.0.handle.start_first();
-        start.map_or(Ok(()), |start| start.announce_start())
+        start.map_or(Ok(()), StartFirst::announce_start)
     }
 
     /// Measures the use of space in the image. What cannot be read goes to `unread`.

@@ -6,21 +6,10 @@
 mod cloop;
 #[cfg(feature = "composefs")]
 pub(crate) mod composefs;
-mod cramfs;
-mod cromfs;
-mod dwarfs;
-mod erofs;
-mod ext;
-mod fat;
 #[cfg(feature = "write")]
 pub(crate) mod format_options;
-mod iso9660;
 pub(crate) mod partition;
 pub(crate) mod reader_options;
-mod romfs;
-mod squashfs;
-mod udf;
-mod wim;
 
 #[cfg(any(all(feature = "mount", target_os = "linux"), feature = "write"))]
 use std::path::Path;
@@ -56,20 +45,22 @@ use crate::write::report::BuildReport;
 
 /// All formats; the first is the default, and is written.
 pub const FORMATS: &[&dyn Format] = &[
-    &dwarfs::DwarfsFormat,
-    &squashfs::SquashfsFormat,
-    &erofs::ErofsFormat,
+    &sinterfs_dwarfs::format::DwarfsFormat,
+    &sinterfs_squashfs::format::SquashfsFormat,
+    &sinterfs_erofs::format::ErofsFormat,
     #[cfg(feature = "composefs")]
     &composefs::ComposefsFormat,
-    &cramfs::CramfsFormat,
-    &romfs::RomfsFormat,
-    &cromfs::CromfsFormat,
-    &wim::WimFormat,
+    &sinterfs_cramfs::format::CramfsFormat,
+    &sinterfs_romfs::format::RomfsFormat,
+    &sinterfs_cromfs::format::CromfsFormat,
+    &sinterfs_wim::format::WimFormat,
     // before ISO 9660: discs with both have all files in this one
-    &udf::UdfFormat,
-    &iso9660::Iso9660Format,
-    &ext::ExtFormat,
-    &fat::FatFormat,
+    &sinterfs_udf::format::UdfFormat,
+    &sinterfs_iso9660::format::Iso9660Format {
+        udf: sinterfs_udf::format::other_tree,
+    },
+    &sinterfs_ext::format::ExtFormat,
+    &sinterfs_fat::format::FatFormat,
 ];
 
 /// The format whose images the pipeline does not write.

@@ -23,7 +23,7 @@ pub(crate) use build::build;
 #[cfg(all(feature = "mount", target_os = "linux"))]
 pub(crate) use overlay_mount::mount_overlay;
 
-use super::erofs::ErofsFormat;
+use sinterfs_erofs::format::ErofsFormat;
 
 /// composefs: metadata in an EROFS image, content in a store of objects.
 #[derive(Debug)]
