@@ -243,10 +243,6 @@ pub const SHARED_NAMES: &[(&str, &str)] = &[
         "what the function `dump` of each format prints with",
     ),
     (
-        "OpenOptions",
-        "how a reader is opened, in each format and in the public interface",
-    ),
-    (
         "Report",
         "what the one operation of a module returns: a check, a build, a page",
     ),

@@ -44,7 +44,7 @@ impl Format for CramfsFormat {
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
-        let concrete = Arc::new(Cramfs::open(source, &own_options(options))?);
+        let concrete = Arc::new(Cramfs::open(source, options)?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
         Ok(Box::new(CramfsHandle { image, concrete }))
     }
@@ -56,7 +56,7 @@ impl Format for CramfsFormat {
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
-        Ok(crate::check::check(source, &own_options(options), observer)?.into())
+        Ok(crate::check::check(source, options, observer)?.into())
     }
 
     fn about(&self) -> About {
@@ -76,15 +76,6 @@ impl Format for CramfsFormat {
 impl Provable for CramfsFormat {
     fn head(&self) -> Range<u64> {
         0..76
-    }
-}
-
-fn own_options(options: &ReadOptions) -> crate::read::OpenOptions {
-    crate::read::OpenOptions {
-        offset: options.start_offset(),
-        limits: options.limits,
-        cache_bytes: options.cache_bytes,
-        cache: options.cache.clone(),
     }
 }
 

@@ -12,7 +12,7 @@ use sinterfs_format::{
 use sinterfs_model::{ExtentSource, Image, Ino, Observer, Result, StoredBlock};
 
 use crate::layout::Features;
-use crate::read::{Cromfs, OpenOptions as CromfsOptions, is_image};
+use crate::read::{Cromfs, is_image};
 
 /// Cromfs.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Format for CromfsFormat {
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
-        let concrete = Arc::new(Cromfs::open(source, &own_options(options))?);
+        let concrete = Arc::new(Cromfs::open(source, options)?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
         Ok(Box::new(CromfsHandle { image, concrete }))
     }
@@ -47,16 +47,7 @@ impl Format for CromfsFormat {
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
-        Ok(crate::check::check(source, &own_options(options), observer)?.into())
-    }
-}
-
-fn own_options(options: &ReadOptions) -> CromfsOptions {
-    CromfsOptions {
-        offset: options.start_offset(),
-        limits: options.limits,
-        cache_bytes: options.cache_bytes,
-        cache: options.cache.clone(),
+        Ok(crate::check::check(source, options, observer)?.into())
     }
 }
 

@@ -25,7 +25,7 @@ use sinterfs_model::{Observer, Result};
 
 use crate::read::{Dwarfs, MendedSection};
 use handle::DwarfsHandle;
-use locate::{own_options, starts_with_magic};
+use locate::{located, starts_with_magic};
 
 /// DwarFS 2.x.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Format for DwarfsFormat {
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
-        let options = own_options(&*source, options)?;
+        let options = located(&*source, options)?;
         let image = Arc::new(Dwarfs::open(source, &options)?);
         Ok(Box::new(DwarfsHandle::new(image)))
     }
@@ -68,7 +68,7 @@ impl Format for DwarfsFormat {
         depth: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
-        let options = own_options(&*source, options)?;
+        let options = located(&*source, options)?;
         let CheckOptions { deep, threads } = depth;
         let report = crate::check::check(source, &options, deep, threads, observer)?;
         let mut checked = CheckReport::from(report.findings);
@@ -132,7 +132,7 @@ impl Digested for DwarfsFormat {
         source: &Arc<dyn ReadAt>,
         options: &ReadOptions,
     ) -> Result<Option<OwnDigests>> {
-        let options = own_options(&**source, options)?;
+        let options = located(&**source, options)?;
         let found = crate::read::digest(Arc::clone(source), &options)?;
         Ok(found.map(|found| OwnDigests {
             start: found.start,
@@ -144,7 +144,7 @@ impl Digested for DwarfsFormat {
 
 impl Surveyed for DwarfsFormat {
     fn survey(&self, source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<InfoRows> {
-        let options = own_options(&**source, options)?;
+        let options = located(&**source, options)?;
         info::of_survey(crate::read::survey(Arc::clone(source), &options)?)
     }
 }
@@ -155,7 +155,7 @@ impl Provable for DwarfsFormat {
         source: &Arc<dyn ReadAt>,
         options: &ReadOptions,
     ) -> Result<Vec<Range<u64>>> {
-        let options = own_options(&**source, options)?;
+        let options = located(&**source, options)?;
         crate::check::intact_sections(Arc::clone(source), &options)
     }
 }
@@ -166,7 +166,7 @@ impl Mendable for DwarfsFormat {
         source: &Arc<dyn ReadAt>,
         options: &ReadOptions,
     ) -> Result<Option<Vec<MendedPart>>> {
-        let options = own_options(&**source, options)?;
+        let options = located(&**source, options)?;
         let mended = crate::read::mend(Arc::clone(source), &options)?;
         let part = |section: MendedSection| MendedPart {
             what: section.kind.to_string(),

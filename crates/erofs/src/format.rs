@@ -137,26 +137,18 @@ impl Provable for ErofsFormat {
 /// Opens an image with the devices that are given, or else are beside it under the names that it
 /// calls them.
 fn open(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Erofs> {
-    let mut own = crate::read::OpenOptions {
-        offset: options.start_offset(),
-        devices: Vec::new(),
-        limits: options.limits,
-        cache_bytes: options.cache_bytes,
-        cache: options.cache.clone(),
-        salvage: options.salvage,
-    };
     if options.is_proven {
         // no digest covers content on other devices
-        let others = crate::read::needed_devices(&source, own.offset)?;
+        let others = crate::read::needed_devices(&source, options.start_offset())?;
         if !others.is_empty() || !options.devices.is_empty() {
             return Err(Error::unsupported(
                 "the image has content on other devices, which its digest does not cover",
             ));
         }
-        return Erofs::open(source, &own);
+        return Erofs::open(source, options);
     }
-    own.devices = devices::open(&source, options)?;
-    Erofs::open(source, &own)
+    let devices = devices::open(&source, options)?;
+    Erofs::open_with(source, &devices, options)
 }
 
 /// An opened EROFS image.

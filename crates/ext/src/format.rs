@@ -1,4 +1,4 @@
-//! ext2, ext3 and ext4, as they are inside devices as a format of the library.
+//! ext2, ext3 and ext4 as a format of the library.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use sinterfs_format::{
 };
 use sinterfs_model::{Error, Image, Ino, Loss, Observer, Result, StoredBlock};
 
-use crate::read::{Ext, OpenOptions as ExtOptions, is_image};
+use crate::read::{Ext, is_image};
 
 /// ext2, ext3 and ext4.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Format for ExtFormat {
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
-        let concrete = Arc::new(Ext::open(source, &own_options(options))?);
+        let concrete = Arc::new(Ext::open(source, options)?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
         Ok(Box::new(ExtHandle { image, concrete }))
     }
@@ -46,15 +46,7 @@ impl Format for ExtFormat {
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
-        Ok(crate::check::check(source, &own_options(options), observer)?.into())
-    }
-}
-
-fn own_options(options: &ReadOptions) -> ExtOptions {
-    ExtOptions {
-        offset: options.start_offset(),
-        limits: options.limits,
-        cache: options.cache.clone(),
+        Ok(crate::check::check(source, options, observer)?.into())
     }
 }
 

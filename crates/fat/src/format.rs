@@ -11,7 +11,7 @@ use sinterfs_format::{
 };
 use sinterfs_model::{Error, Image, Ino, Loss, Observer, Result, StoredBlock};
 
-use crate::read::{Fat, OpenOptions as FatOptions, is_image};
+use crate::read::{Fat, is_image};
 
 /// FAT.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Format for FatFormat {
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
-        let concrete = Arc::new(Fat::open(source, &own_options(options))?);
+        let concrete = Arc::new(Fat::open(source, options)?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
         Ok(Box::new(FatHandle { image, concrete }))
     }
@@ -50,15 +50,7 @@ impl Format for FatFormat {
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
-        Ok(crate::check::check(source, &own_options(options), observer)?.into())
-    }
-}
-
-fn own_options(options: &ReadOptions) -> FatOptions {
-    FatOptions {
-        offset: options.start_offset(),
-        limits: options.limits,
-        cache: options.cache.clone(),
+        Ok(crate::check::check(source, options, observer)?.into())
     }
 }
 

@@ -74,11 +74,4 @@ impl ReadOptions {
     pub fn start_offset(&self) -> u64 {
         self.offset.unwrap_or(0)
     }
-
-    /// Returns the cache to use: the shared one, or a new one, which `new` makes of the number of
-    /// bytes.
-    pub fn cache_or(&self, new: impl FnOnce(u64) -> BlockCache) -> Arc<BlockCache> {
-        let cache = self.cache.clone();
-        cache.unwrap_or_else(|| Arc::new(new(self.cache_bytes)))
-    }
 }

@@ -84,7 +84,7 @@ impl Format for Iso9660Format {
     fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
         refuse_others(options, &[ISO9660])?;
         let udf = (self.udf)(&source, options)?;
-        let concrete = Arc::new(Iso9660::open(source, &own_options(options))?);
+        let concrete = Arc::new(Iso9660::open(source, options)?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
         Ok(Box::new(Iso9660Handle {
             image,
@@ -103,7 +103,7 @@ impl Format for Iso9660Format {
     ) -> Result<CheckReport> {
         refuse_others(options, &[ISO9660])?;
         let udf = (self.udf)(&source, options)?;
-        let checked = crate::check::check(source, &own_options(options), observer)?;
+        let checked = crate::check::check(source, options, observer)?;
         let mut report = CheckReport::from(checked);
         let damage = not_read(&udf).filter(|_| options.image.is_none());
         report
@@ -130,15 +130,6 @@ impl Format for Iso9660Format {
 impl Provable for Iso9660Format {
     fn head(&self) -> Range<u64> {
         32_768..34_816
-    }
-}
-
-fn own_options(options: &ReadOptions) -> crate::read::OpenOptions {
-    crate::read::OpenOptions {
-        offset: options.start_offset(),
-        limits: options.limits,
-        cache_bytes: options.cache_bytes,
-        cache: options.cache.clone(),
     }
 }
 

@@ -11,7 +11,7 @@ use sinterfs_format::{
 };
 use sinterfs_model::{Image, Ino, Observer, Result, StoredBlock};
 
-use crate::read::{OpenOptions as RomfsOptions, Romfs, is_image};
+use crate::read::{Romfs, is_image};
 
 /// romfs.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Format for RomfsFormat {
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
-        let concrete = Arc::new(Romfs::open(source, &own_options(options))?);
+        let concrete = Arc::new(Romfs::open(source, options)?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
         Ok(Box::new(RomfsHandle { image, concrete }))
     }
@@ -46,15 +46,7 @@ impl Format for RomfsFormat {
         _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
-        Ok(crate::check::check(source, &own_options(options), observer)?.into())
-    }
-}
-
-fn own_options(options: &ReadOptions) -> RomfsOptions {
-    RomfsOptions {
-        offset: options.start_offset(),
-        limits: options.limits,
-        cache: options.cache.clone(),
+        Ok(crate::check::check(source, options, observer)?.into())
     }
 }
 

@@ -17,7 +17,7 @@ use sinterfs_format::{
 };
 use sinterfs_model::{Image, Ino, Observer, Result, StoredBlock};
 
-use crate::read::{Offset, Squashfs, locate, starts_with_magic};
+use crate::read::{Squashfs, locate, starts_with_magic};
 
 /// SquashFS 1.0 to 4.0.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Format for SquashfsFormat {
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
-        let concrete = Arc::new(Squashfs::open(source, &own_options(options))?);
+        let concrete = Arc::new(Squashfs::open(source, options)?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
         Ok(Box::new(SquashfsHandle { image, concrete }))
     }
@@ -64,8 +64,7 @@ impl Format for SquashfsFormat {
         depth: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
-        let options = own_options(options);
-        let report = crate::check::check(source, &options, depth.deep, observer)?;
+        let report = crate::check::check(source, options, depth.deep, observer)?;
         let mut checked = CheckReport::from(report.findings);
         checked.inodes = Some(report.inodes);
         checked.blocks = report.fragments;
@@ -99,15 +98,6 @@ impl Format for SquashfsFormat {
 impl Provable for SquashfsFormat {
     fn head(&self) -> Range<u64> {
         0..96
-    }
-}
-
-fn own_options(options: &ReadOptions) -> crate::read::OpenOptions {
-    crate::read::OpenOptions {
-        offset: options.offset.map_or(Offset::Auto, Offset::At),
-        limits: options.limits,
-        cache_bytes: options.cache_bytes,
-        cache: options.cache.clone(),
     }
 }
 

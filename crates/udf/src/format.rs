@@ -1,5 +1,5 @@
-//! UDF: our options to its own, and the choice between the two trees of a disc that has
-//! an ISO 9660 tree, too.
+//! UDF as a format of the library, and the choice between the two trees of a disc that has an ISO
+//! 9660 tree, too.
 //!
 //! **Invariant:** of a disc with both trees, the UDF tree is read if its root can be read, unless
 //! the ISO 9660 tree has Rock Ridge and everything that the UDF tree has. The option `image`
@@ -17,10 +17,10 @@ use sinterfs_format::{
     uncompressed_blocks,
 };
 use sinterfs_iso9660::format::{ISO9660, OtherTree, refuse_others};
-use sinterfs_iso9660::read::{self as iso9660, Iso9660, is_image as is_iso9660};
+use sinterfs_iso9660::read::{Iso9660, is_image as is_iso9660};
 use sinterfs_model::{Error, Image, Ino, Kind, Loss, Observer, Result, Setting, StoredBlock};
 
-use crate::read::{OpenOptions as UdfOptions, Probe, Udf, probe};
+use crate::read::{Probe, Udf, probe};
 
 /// The name of this tree of a disc.
 const UDF: &str = "udf";
@@ -60,7 +60,7 @@ impl Format for UdfFormat {
         let known = [UDF, ISO9660];
         let known = if has_iso9660 { &known[..] } else { &[UDF] };
         refuse_others(options, known)?;
-        let concrete = Arc::new(Udf::open(Arc::clone(&source), &own_options(options))?);
+        let concrete = Arc::new(Udf::open(Arc::clone(&source), options)?);
         let other = if has_iso9660 {
             open_other(source, options)?
         } else {
@@ -90,7 +90,7 @@ impl Format for UdfFormat {
     ) -> Result<CheckReport> {
         refuse_others(options, &[UDF])?;
         let is_bridge = is_iso9660(&*source, options.start_offset())?;
-        let checked = crate::check::check(source, &own_options(options), observer)?;
+        let checked = crate::check::check(source, options, observer)?;
         let mut report = CheckReport::from(checked);
         if is_bridge {
             let option = Setting::ImageInFile;
@@ -117,7 +117,7 @@ pub fn other_tree(source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Oth
 
 /// Looks for a file system of UDF.
 fn of(source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Probe> {
-    probe(source, &own_options(options))
+    probe(source, options)
 }
 
 /// Returns whether the ISO 9660 tree of a disc is the better one.
@@ -125,7 +125,7 @@ fn other_has_everything(source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Resu
     let Some(iso9660) = open_other(Arc::clone(source), options)? else {
         return Ok(false);
     };
-    let compared = Udf::open(Arc::clone(source), &own_options(options))
+    let compared = Udf::open(Arc::clone(source), options)
         .and_then(|udf| bridge::has_everything(&iso9660, &udf));
     match compared {
         Err(error) if error.io_source().is_some() => Err(error),
@@ -136,24 +136,16 @@ fn other_has_everything(source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Resu
 
 /// Opens the ISO 9660 tree of a disc; `None` if it is damaged.
 fn open_other(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Option<Iso9660>> {
-    let options = iso9660::OpenOptions {
-        offset: options.start_offset(),
+    let options = ReadOptions {
+        offset: options.offset,
         limits: options.limits,
         cache_bytes: 0,
-        cache: None,
+        ..ReadOptions::default()
     };
     match Iso9660::open(source, &options) {
         Ok(opened) => Ok(Some(opened)),
         Err(error) if error.io_source().is_some() => Err(error),
         Err(_) => Ok(None),
-    }
-}
-
-fn own_options(options: &ReadOptions) -> UdfOptions {
-    UdfOptions {
-        offset: options.start_offset(),
-        limits: options.limits,
-        cache: options.cache.clone(),
     }
 }
 

@@ -50,8 +50,8 @@ impl Format for WimFormat {
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
-        let own = parts::own_options(&source, options)?;
-        let concrete = Arc::new(Wim::open(source, &own)?);
+        let more = parts::open(&source, options)?;
+        let concrete = Arc::new(Wim::open(source, &more, options)?);
         let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
         Ok(Box::new(WimHandle { image, concrete }))
     }
@@ -63,8 +63,8 @@ impl Format for WimFormat {
         depth: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
-        let own = parts::own_options(&source, options)?;
-        Ok(crate::check::check(source, &own, depth.deep, observer)?.into())
+        let more = parts::open(&source, options)?;
+        Ok(crate::check::check(source, &more, options, depth.deep, observer)?.into())
     }
 
     fn about(&self) -> About {

@@ -13,8 +13,8 @@ use sinterfs_format::{OlderPart, Peek, ReadOptions, Sectioned};
 use sinterfs_model::{Error, Result};
 
 use super::DwarfsFormat;
-use super::locate::own_options;
-use crate::read::{HEADER, Offset, OlderSections, StoredSection};
+use super::locate::located;
+use crate::read::{HEADER, OlderSections, StoredSection};
 
 /// Sections with fewer bytes are fetched: their header would take as long.
 const SHORTEST: u64 = 8 << 10;
@@ -34,15 +34,14 @@ impl Sectioned for DwarfsFormat {
             let what = format!("{what}, so that nothing can be taken from an older one");
             Error::unsupported(what)
         };
-        let own = crate::read::OpenOptions {
-            offset: Offset::At(0),
+        let own = ReadOptions {
             limits: options.limits,
-            ..crate::read::OpenOptions::default()
+            ..ReadOptions::at(0)
         };
         let Some(sections) = crate::read::sections(Arc::clone(new), &own)? else {
             return Err(unsupported("the remote image has no section index"));
         };
-        let local = own_options(&**older, options).map_err(about_older)?;
+        let local = located(&**older, options).map_err(about_older)?;
         let older = OlderSections::of(Arc::clone(older), &local).map_err(about_older)?;
         let is_candidate = |one: &&StoredSection| one.len >= SHORTEST && older.has(one.len);
         let candidates: Vec<StoredSection> =

@@ -4,8 +4,6 @@ use sinterfs_block::ReadAt;
 use sinterfs_format::ReadOptions;
 use sinterfs_model::Result;
 
-use crate::read::Offset;
-
 const MAGIC: &[u8] = b"DWARFS\x02";
 
 /// Returns whether the magic of DwarFS is at an offset.
@@ -17,28 +15,19 @@ pub(super) fn starts_with_magic(source: &dyn ReadAt, at: u64) -> Result<bool> {
     Ok(head == MAGIC)
 }
 
-/// Turns our options into the format's. Where no sound image is found but one begins the file, it
+/// Finds the image for these options. Where no sound image is found but one begins the file, it
 /// is a damaged one, and opening it reports where.
-pub(super) fn own_options(
-    source: &dyn ReadAt,
-    options: &ReadOptions,
-) -> Result<crate::read::OpenOptions> {
+pub(super) fn located(source: &dyn ReadAt, options: &ReadOptions) -> Result<ReadOptions> {
     let found = match options.offset {
         Some(offset) => Some(offset),
         None => crate::read::locate(source)?,
     };
     let offset = match found {
-        Some(offset) => Offset::At(offset),
-        None if starts_with_magic(source, 0)? => Offset::At(0),
-        None => Offset::Auto,
+        Some(offset) => Some(offset),
+        None => starts_with_magic(source, 0)?.then_some(0),
     };
-    Ok(crate::read::OpenOptions {
+    Ok(ReadOptions {
         offset,
-        len: options.len,
-        limits: options.limits,
-        cache_bytes: options.cache_bytes,
-        cache: options.cache.clone(),
-        salvage: options.salvage,
-        sections: options.sections.clone(),
+        ..options.clone()
     })
 }

@@ -10,7 +10,7 @@ use sinterfs_format::{
 use sinterfs_model::{ImageWriter, Result, Setting};
 
 use super::levels;
-use super::locate::own_options;
+use super::locate::located;
 use crate::rewrite;
 use crate::write::{DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions, category_codecs};
 
@@ -60,7 +60,7 @@ impl PipelineFormat for DwarfsBuilder {
     }
 
     fn sign(&self, source: &Arc<dyn ReadAt>, signature: &str, out: &mut dyn Write) -> Result<()> {
-        let options = own_options(&**source, &ReadOptions::default())?;
+        let options = located(&**source, &ReadOptions::default())?;
         rewrite::sign(source, &options, signature.as_bytes(), out)
     }
 }

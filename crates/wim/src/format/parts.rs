@@ -1,6 +1,6 @@
 //! The further files of a WIM file: parts that were given or are beside it, and bases of deltas.
 //!
-//! In: the first part. Out: the options of the reader, with all files.
+//! In: the first part. Out: the others, opened.
 //!
 //! **Invariant:** a file is taken for a part by its header, whatever its name.
 
@@ -17,31 +17,23 @@ use crate::read::header;
 /// The most files beside the first part that are looked at.
 const LOOKED_AT: usize = 100_000;
 
-/// Makes the options of the reader.
-pub(super) fn own_options(
+/// Opens the further files.
+pub(super) fn open(
     source: &Arc<dyn ReadAt>,
     options: &ReadOptions,
-) -> Result<crate::read::OpenOptions> {
-    let offset = options.start_offset();
+) -> Result<Vec<Arc<dyn ReadAt>>> {
     let mut more: Vec<Arc<dyn ReadAt>> = Vec::new();
     for path in &options.devices {
         more.push(Arc::new(FileSource::open(path)?));
     }
-    let first = header(&**source, offset)?;
+    let first = header(&**source, options.start_offset())?;
     if first.parts > 1
         && !options.is_proven
         && let Some(dir) = &options.beside
     {
         add_parts(&first, dir, &mut more)?;
     }
-    Ok(crate::read::OpenOptions {
-        offset,
-        image: options.image.clone(),
-        more,
-        limits: options.limits,
-        cache_bytes: options.cache_bytes,
-        cache: options.cache.clone(),
-    })
+    Ok(more)
 }
 
 /// Adds the parts in a directory that were not given; of two files with the same part, the one

@@ -45,7 +45,7 @@ pub(crate) fn mount_overlay(
         return Err(Error::invalid(what));
     }
     let source = Arc::new(FileSource::open(image)?);
-    let erofs = Erofs::open(source, &sinterfs_erofs::read::OpenOptions::default())?;
+    let erofs = Erofs::open(source, &sinterfs_erofs::read::ReadOptions::default())?;
     let objects = Arc::new(ObjectDirectory::new(store.clone()));
     let tree = Composefs::new(Arc::new(erofs), objects, open.verify_objects);
     let by_kernel = all_have_verity(&tree, store)?;
