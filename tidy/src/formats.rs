@@ -6,11 +6,14 @@ use super::source::SourceFile;
 
 /// The library above the formats, and the folder of its rows.
 const LIBRARY: &str = "sinterfs";
-const ROWS: &str = "crates/sinterfs/src/registry/";
+const ROWS: [&str; 2] = [
+    "crates/sinterfs/src/registry.rs",
+    "crates/sinterfs/src/registry/",
+];
 
 /// Finds a crate of a format that a file of the library names outside the rows.
 pub fn formats(file: &SourceFile, crates: &[String]) -> Vec<String> {
-    if file.package != LIBRARY || file.path.starts_with(ROWS) {
+    if file.package != LIBRARY || ROWS.iter().any(|rows| file.path.starts_with(rows)) {
         return Vec::new();
     }
     let named = |name: &&String| names(file.tokens.clone(), name);

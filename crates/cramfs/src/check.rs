@@ -13,7 +13,7 @@ use sinterfs_block::checksum::crc32;
 use sinterfs_model::{Error, FileType, Image, Ino, InodeReport, Observer, Result, Stage, Tally};
 
 use crate::layout::CHECKSUM_AT;
-use crate::read::{Cramfs, OpenOptions};
+use crate::read::{Cramfs, ReadOptions};
 
 /// Bytes that are read at once for the checksum.
 const READ_LEN: u64 = 1 << 18;
@@ -24,7 +24,7 @@ const READ_LEN: u64 = 1 << 18;
 /// no image, its flags are unknown, reading failed, or the observer cancelled.
 pub fn check(
     source: Arc<dyn ReadAt>,
-    options: &OpenOptions,
+    options: &ReadOptions,
     observer: &dyn Observer,
 ) -> Result<InodeReport> {
     let mut report = InodeReport::default();

@@ -21,6 +21,7 @@
 
 pub mod check;
 pub mod dump;
+pub mod format;
 pub mod layout;
 pub mod read;
 pub mod write;

@@ -14,5 +14,6 @@ mod open;
 mod superblock;
 
 pub use blocks::{BlockLocation, Stored};
-pub use open::{Cramfs, OpenOptions};
+pub use open::Cramfs;
+pub use sinterfs_format::ReadOptions;
 pub use superblock::{SuperblockFields, is_image};

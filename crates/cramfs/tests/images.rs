@@ -14,7 +14,7 @@ use sinterfs_cramfs::check::check;
 use sinterfs_cramfs::layout::{
     ByteOrder, Flags, InodeFields, MAGIC, Pointer, SIGNATURE, SUPERBLOCK_LEN,
 };
-use sinterfs_cramfs::read::{Cramfs, OpenOptions};
+use sinterfs_cramfs::read::{Cramfs, ReadOptions};
 use sinterfs_model::{Cursor, Extent, ExtentSource, Image, Kind, Quiet, Result};
 use sinterfs_testkit::noise;
 
@@ -105,7 +105,7 @@ fn text(len: usize) -> Vec<u8> {
 
 fn open(bytes: &[u8]) -> Result<Cramfs> {
     let source = Arc::new(MemorySource(bytes.to_vec()));
-    Cramfs::open(source, &OpenOptions::default())
+    Cramfs::open(source, &ReadOptions::default())
 }
 
 fn content(image: &Cramfs, name: &[u8]) -> Result<Vec<u8>> {
@@ -252,7 +252,7 @@ fn version_1_has_no_size() {
     assert_eq!(image.head().version(), 1);
     assert!(content(&image, b"z").unwrap() == whole);
     let source = Arc::new(MemorySource(bytes));
-    let report = check(source, &OpenOptions::default(), &Quiet).unwrap();
+    let report = check(source, &ReadOptions::default(), &Quiet).unwrap();
     assert!(report.findings.is_sound() && report.inodes == 3);
 }
 
@@ -322,7 +322,7 @@ fn damaged_pointers_are_errors() {
             assert_eq!(error.kind(), Kind::Corrupt);
             assert!(error.place().is_some(), "{error}");
             let source = Arc::new(MemorySource(bytes));
-            check(source, &OpenOptions::default(), &Quiet).unwrap();
+            check(source, &ReadOptions::default(), &Quiet).unwrap();
         }
     }
 }

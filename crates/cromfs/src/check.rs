@@ -10,7 +10,7 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, FileType, Image, Ino, InodeReport, Observer, Result, Stage, Tally};
 
-use crate::read::{Cromfs, OpenOptions};
+use crate::read::{Cromfs, ReadOptions};
 
 /// Checks the image in a source.
 ///
@@ -18,7 +18,7 @@ use crate::read::{Cromfs, OpenOptions};
 /// no image, its version or flags are unknown, reading failed, or the observer cancelled.
 pub fn check(
     source: Arc<dyn ReadAt>,
-    options: &OpenOptions,
+    options: &ReadOptions,
     observer: &dyn Observer,
 ) -> Result<InodeReport> {
     let mut report = InodeReport::default();

@@ -21,5 +21,6 @@
 
 pub mod check;
 pub mod dump;
+pub mod format;
 pub mod layout;
 pub mod read;

@@ -14,4 +14,5 @@ mod listing;
 mod lzma;
 mod open;
 
-pub use open::{Cromfs, OpenOptions, is_image};
+pub use open::{Cromfs, is_image};
+pub use sinterfs_format::ReadOptions;

@@ -10,7 +10,7 @@ use liblzma::stream::{Action, LzmaOptions, Stream};
 use sinterfs_block::MemorySource;
 use sinterfs_cromfs::check::check;
 use sinterfs_cromfs::layout::Features;
-use sinterfs_cromfs::read::{Cromfs, OpenOptions};
+use sinterfs_cromfs::read::{Cromfs, ReadOptions};
 use sinterfs_model::{Cursor, Extent, ExtentSource, FileType, Image, Kind, Quiet, Rdev, Result};
 
 const FBLOCK: usize = 1 << 16;
@@ -167,7 +167,7 @@ fn text(len: usize) -> Vec<u8> {
 
 fn open(bytes: &[u8]) -> Result<Cromfs> {
     let source = Arc::new(MemorySource(bytes.to_vec()));
-    Cromfs::open(source, &OpenOptions::default())
+    Cromfs::open(source, &ReadOptions::default())
 }
 
 /// A directory, a file with two names, a symlink, a device.
@@ -226,7 +226,7 @@ fn every_version_and_flag_reads_the_same() {
         assert_eq!(device.rdev, expected);
         extents_are_the_content(&image, file.ino);
         let source = Arc::new(MemorySource(bytes));
-        let report = check(source, &OpenOptions::default(), &Quiet).unwrap();
+        let report = check(source, &ReadOptions::default(), &Quiet).unwrap();
         assert!(report.findings.is_sound(), "{:?}", report.findings);
     }
 }
@@ -403,7 +403,7 @@ fn block_numbers_that_inodes_share_are_checked_once() {
         listing(&entries)
     });
     let source = Arc::new(MemorySource(bytes));
-    let report = check(source, &OpenOptions::default(), &Quiet).unwrap();
+    let report = check(source, &ReadOptions::default(), &Quiet).unwrap();
     let problems = report.findings.into_messages().0;
     let last = problems.last().unwrap();
     assert!(last.contains("the same bytes"), "{last}");
@@ -452,7 +452,7 @@ fn damaged_images_end_in_errors() {
             }
             read_everything(&bytes);
             let source = Arc::new(MemorySource(bytes));
-            drop(check(source, &OpenOptions::default(), &Quiet));
+            drop(check(source, &ReadOptions::default(), &Quiet));
         }
     }
 }

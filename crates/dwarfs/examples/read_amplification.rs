@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sinterfs_block::FileSource;
-use sinterfs_dwarfs::read::{Dwarfs, OpenOptions};
+use sinterfs_dwarfs::read::{Dwarfs, ReadOptions};
 use sinterfs_model::{Cursor, ExtentSource, FileType, Image, Ino};
 
 /// Large files that are read, each with an empty cache.
@@ -247,7 +247,7 @@ fn measure(image: &Dwarfs) -> Result<(), Box<dyn Error>> {
 fn main() -> Result<(), Box<dyn Error>> {
     for path in std::env::args().skip(1) {
         let source = Arc::new(FileSource::open(&path)?);
-        let image = Dwarfs::open(source, &OpenOptions::default())?;
+        let image = Dwarfs::open(source, &ReadOptions::default())?;
         let stored = std::fs::metadata(&path)?.len();
         println!("{path}: {:.2} MB", stored as f64 / 1e6);
         measure(&image)?;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Observer, Result};
 
-use crate::read::{Dwarfs, OpenOptions, metadata_copy};
+use crate::read::{Dwarfs, ReadOptions, metadata_copy};
 
 pub use intact::intact_sections;
 pub use report::Report;
@@ -29,7 +29,7 @@ pub(crate) use tables::needed_block_lens;
 /// no image, its version is unknown, reading failed, or the observer cancelled.
 pub fn check(
     source: Arc<dyn ReadAt>,
-    options: &OpenOptions,
+    options: &ReadOptions,
     deep: bool,
     threads: usize,
     observer: &dyn Observer,

@@ -21,6 +21,7 @@
 
 pub mod check;
 pub mod dump;
+pub mod format;
 pub mod framing;
 mod frozen;
 pub mod layout;

@@ -34,6 +34,7 @@ pub use history::{HistoryEntry, MetadataVersion, Version};
 pub use info::{Category, ListedSection, SectionInfo, Sizes};
 pub use locate::locate;
 pub use mend::{MendedSection, mend};
-pub use open::{Dwarfs, Offset, OpenOptions};
+pub use open::Dwarfs;
 pub use options::StorageOptions;
+pub use sinterfs_format::ReadOptions;
 pub use survey::{Survey, survey};

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use sinterfs_block::MemorySource;
 use sinterfs_dwarfs::check::{Report, check};
-use sinterfs_dwarfs::read::OpenOptions;
+use sinterfs_dwarfs::read::ReadOptions;
 use sinterfs_model::{Kind, Quiet};
 
 fn check_bytes(bytes: Vec<u8>, deep: bool) -> sinterfs_model::Result<Report> {
     check(
         Arc::new(MemorySource(bytes)),
-        &OpenOptions::default(),
+        &ReadOptions::default(),
         deep,
         2,
         &Quiet,

@@ -13,21 +13,21 @@ use std::time::{Duration, Instant};
 
 use sinterfs_block::MemorySource;
 use sinterfs_dwarfs::check::check;
-use sinterfs_dwarfs::read::{Dwarfs, Offset, OpenOptions};
+use sinterfs_dwarfs::read::{Dwarfs, ReadOptions};
 use sinterfs_model::{Cursor, ExtentSource, FileType, Image, Ino, Limits, Quiet, Result};
 
 /// Bounds that suit images of a few kilobytes.
-fn options(offset: Offset) -> OpenOptions {
+fn options(offset: Option<u64>) -> ReadOptions {
     let limits = Limits {
         metadata: 16 << 20,
         block: 16 << 20,
         sections: 1 << 16,
     };
-    OpenOptions {
+    ReadOptions {
         offset,
         limits,
         cache_bytes: 32 << 20,
-        ..OpenOptions::default()
+        ..ReadOptions::default()
     }
 }
 
@@ -99,7 +99,7 @@ fn read_file(image: &dyn Image, ino: Ino, size: u64, seen: &mut Seen) -> Result<
 }
 
 /// Does everything that can be done with an image; returns whether it could be opened.
-fn exercise(bytes: &[u8], offset: Offset) -> bool {
+fn exercise(bytes: &[u8], offset: Option<u64>) -> bool {
     let source = Arc::new(MemorySource(bytes.to_vec()));
     let options = options(offset);
     let opened = match Dwarfs::open(Arc::clone(&source) as _, &options) {
@@ -201,10 +201,10 @@ fn images_that_crashed_upstream() {
         let bytes = bytes.to_vec();
         opened += u32::from(soon(&name, {
             let bytes = bytes.clone();
-            move || exercise(&bytes, Offset::At(0))
+            move || exercise(&bytes, Some(0))
         }));
         let source = Arc::new(MemorySource(bytes));
-        let report = check(source, &options(Offset::At(0)), true, 2, &Quiet);
+        let report = check(source, &options(Some(0)), true, 2, &Quiet);
         assert!(
             report.is_err() || report.is_ok_and(|r| !r.is_sound()),
             "{name} is found sound"
@@ -237,11 +237,11 @@ fn small_images() -> Vec<(String, Vec<u8>)> {
 fn images_that_were_cut_short() {
     for (name, bytes) in small_images() {
         let image = bytes.clone();
-        assert!(soon(&name, move || exercise(&image, Offset::Auto)));
+        assert!(soon(&name, move || exercise(&image, None)));
         for len in (0..bytes.len()).step_by(64).chain([bytes.len() - 1]) {
             let cut = bytes[..len].to_vec();
             let opened = soon(&format!("{name}, {len} bytes"), move || {
-                exercise(&cut, Offset::Auto)
+                exercise(&cut, None)
             });
             // the metadata is near the end; only what follows it may be cut off at its border
             assert!(!opened, "{name} was opened from {len} bytes");
@@ -260,15 +260,12 @@ fn images_with_flipped_bits() {
             let case = format!("{name}, byte {at}");
             // a hash finds it, or it is in a part that is not read; without hashes other content
             // may come out
-            let opened = Dwarfs::open(
-                Arc::new(MemorySource(broken.clone())),
-                &options(Offset::At(0)),
-            );
+            let opened = Dwarfs::open(Arc::new(MemorySource(broken.clone())), &options(Some(0)));
             if let (Ok(image), true) = (opened, has_hashes) {
                 let seen = walk(&image).unwrap();
                 assert!(seen == intact || seen.unreadable > 0, "{case}: {seen:?}");
             }
-            exercise(&broken, Offset::Auto);
+            exercise(&broken, None);
         }
     }
 }
@@ -308,7 +305,7 @@ fn images_with_flipped_bits_and_right_hashes() {
                 let rest = start + section.len as usize;
                 image.extend(&bytes[rest..]);
                 let case = format!("{name}, {}, bit {bit}", section.kind);
-                opened += u32::from(soon(&case, move || exercise(&image, Offset::At(0))));
+                opened += u32::from(soon(&case, move || exercise(&image, Some(0))));
             }
         }
         println!("{name}: {opened} broken images can be opened");

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use manifest::of_image;
 use sinterfs_block::MemorySource;
 use sinterfs_dwarfs::layout::SectionType;
-use sinterfs_dwarfs::read::{Dwarfs, Offset, OpenOptions, SectionInfo, locate};
+use sinterfs_dwarfs::read::{Dwarfs, ReadOptions, SectionInfo, locate};
 use sinterfs_model::{Cursor, FileType, Image, Ino, Kind, Result};
 use support::section_with_hashes;
 
@@ -26,10 +26,10 @@ fn image() -> Option<(Vec<u8>, Vec<SectionInfo>)> {
     Some((bytes, sections))
 }
 
-fn open_at(bytes: &[u8], offset: Offset) -> Result<Dwarfs> {
-    let options = OpenOptions {
+fn open_at(bytes: &[u8], offset: Option<u64>) -> Result<Dwarfs> {
+    let options = ReadOptions {
         offset,
-        ..OpenOptions::default()
+        ..ReadOptions::default()
     };
     Dwarfs::open(Arc::new(MemorySource(bytes.to_vec())), &options)
 }
@@ -55,12 +55,12 @@ fn headers_and_baits_before_the_image() {
             Some(start),
             "{padding}"
         );
-        let found = open_at(&file, Offset::Auto).unwrap();
+        let found = open_at(&file, None).unwrap();
         assert_eq!(found.offset(), start);
         assert!(found.has_index());
-        assert!(open_at(&file, Offset::At(start)).is_ok());
+        assert!(open_at(&file, Some(start)).is_ok());
         for wrong in [0, start - 1, start + 1, file.len() as u64, u64::MAX] {
-            let error = open_at(&file, Offset::At(wrong)).unwrap_err();
+            let error = open_at(&file, Some(wrong)).unwrap_err();
             assert_eq!(error.kind(), Kind::Invalid, "{wrong}: {error}");
         }
     }
@@ -69,7 +69,7 @@ fn headers_and_baits_before_the_image() {
 #[test]
 fn where_there_is_no_image() {
     for bytes in [&b""[..], b"D", b"DWARFS", b"DWARF\x02\x05", &[0; 1000]] {
-        let error = open_at(bytes, Offset::Auto).unwrap_err();
+        let error = open_at(bytes, None).unwrap_err();
         assert_eq!(error.kind(), Kind::Invalid, "{error}");
     }
 }
@@ -80,16 +80,16 @@ fn an_image_with_something_after_it() {
     let mut file = bytes.clone();
     file.extend(b"appended");
     for tail in [&b"appended"[..], &[0; 4096], &bytes] {
-        let image = open_at(&[&bytes[..], tail].concat(), Offset::Auto).unwrap();
+        let image = open_at(&[&bytes[..], tail].concat(), None).unwrap();
         assert!(image.has_index());
         assert_eq!(
             of_image(&image),
             of_image(&support::open(bytes.clone()).unwrap())
         );
     }
-    let options = OpenOptions {
+    let options = ReadOptions {
         len: Some(bytes.len() as u64),
-        ..OpenOptions::default()
+        ..ReadOptions::default()
     };
     assert!(
         Dwarfs::open(Arc::new(MemorySource(file)), &options)
@@ -151,7 +151,7 @@ fn unknown_sections_are_skipped() {
     for section in &sections[1..sections.len() - 1] {
         file.extend(bytes_of(&bytes, section));
     }
-    let image = open_at(&file, Offset::At(0)).unwrap();
+    let image = open_at(&file, Some(0)).unwrap();
     assert_eq!(of_image(&image), of_image(&support::open(bytes).unwrap()));
     assert_eq!(image.sections().unwrap()[1].kind.to_string(), "type 77");
 }
@@ -175,9 +175,9 @@ fn metadata_must_be_there_once() {
                 })
                 .collect()
         };
-        assert!(open_at(&parts(1), Offset::At(0)).is_ok());
+        assert!(open_at(&parts(1), Some(0)).is_ok());
         for copies in [0, 2] {
-            let error = open_at(&parts(copies), Offset::At(0)).unwrap_err();
+            let error = open_at(&parts(copies), Some(0)).unwrap_err();
             assert_eq!(error.kind(), Kind::Corrupt, "{error}");
         }
     }
@@ -189,7 +189,7 @@ fn other_versions_are_refused() {
     for (major, minor) in [(1, 5), (3, 0), (2, 7), (2, 255)] {
         let mut file = bytes.clone();
         (file[6], file[7]) = (major, minor);
-        let error = open_at(&file, Offset::At(0)).unwrap_err();
+        let error = open_at(&file, Some(0)).unwrap_err();
         assert_eq!(error.kind(), Kind::Unsupported);
         assert!(
             error.to_string().contains(&format!("{major}.{minor}")),
@@ -198,7 +198,7 @@ fn other_versions_are_refused() {
     }
     let mut file = bytes;
     file[7] = 6;
-    assert_eq!(open_at(&file, Offset::At(0)).unwrap().info().version, "2.6");
+    assert_eq!(open_at(&file, Some(0)).unwrap().info().version, "2.6");
 }
 
 #[test]
@@ -326,11 +326,8 @@ fn a_damaged_image_is_not_taken_for_one_inside_of_it() {
     let mut file = bytes[..80].to_vec();
     file.extend(&bytes);
     assert_eq!(locate(&MemorySource(file.clone())).unwrap(), Some(0));
-    assert_eq!(
-        open_at(&file, Offset::Auto).unwrap_err().kind(),
-        Kind::Corrupt
-    );
-    assert!(open_at(&file, Offset::At(80)).is_ok());
+    assert_eq!(open_at(&file, None).unwrap_err().kind(), Kind::Corrupt);
+    assert!(open_at(&file, Some(80)).is_ok());
 }
 
 #[test]
@@ -338,7 +335,7 @@ fn an_image_without_its_end_is_salvaged() {
     let Some((bytes, sections)) = image() else {
         return;
     };
-    let expected = of_image(&open_at(&bytes, Offset::At(0)).unwrap());
+    let expected = of_image(&open_at(&bytes, Some(0)).unwrap());
     let mut sections = sections.iter();
     let metadata = sections
         .find(|section| section.kind == SectionType::METADATA_V2)
@@ -346,10 +343,10 @@ fn an_image_without_its_end_is_salvaged() {
     let end = (metadata.offset + 64 + metadata.len) as usize;
     assert!(end + 64 < bytes.len(), "nothing follows the metadata");
     let open = |bytes: Vec<u8>, salvage| {
-        let options = OpenOptions {
-            offset: Offset::At(0),
+        let options = ReadOptions {
+            offset: Some(0),
             salvage,
-            ..OpenOptions::default()
+            ..ReadOptions::default()
         };
         Dwarfs::open(Arc::new(MemorySource(bytes)), &options)
     };
@@ -386,9 +383,9 @@ fn an_image_without_its_end_is_salvaged() {
 fn many_threads_read_at_once() {
     let Some((bytes, _)) = image() else { return };
     // a cache of three blocks, so that they are always evicted
-    let options = OpenOptions {
+    let options = ReadOptions {
         cache_bytes: 3 << 13,
-        ..OpenOptions::default()
+        ..ReadOptions::default()
     };
     let image = Dwarfs::open(Arc::new(MemorySource(bytes)), &options).unwrap();
     let expected = of_image(&image);

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use sinterfs_block::{MemorySource, ReadAt};
 use sinterfs_dwarfs::layout::{SectionCompression, SectionType};
-use sinterfs_dwarfs::read::{Dwarfs, OpenOptions, SectionInfo};
+use sinterfs_dwarfs::read::{Dwarfs, ReadOptions, SectionInfo};
 use sinterfs_model::{Cursor, FileType, Image, Ino, Kind, Result};
 
 /// An image that somebody writes to, on a disk that may give other bytes at times.
@@ -64,7 +64,7 @@ fn opened() -> Option<Opened> {
         reads: AtomicUsize::new(1),
         flaky: AtomicUsize::new(0),
     });
-    let image = Dwarfs::open(Arc::clone(&source) as _, &OpenOptions::default()).unwrap();
+    let image = Dwarfs::open(Arc::clone(&source) as _, &ReadOptions::default()).unwrap();
     let mut blocks = image.sections().unwrap();
     blocks.retain(|section| section.kind == SectionType::BLOCK);
     assert!(!blocks.is_empty());

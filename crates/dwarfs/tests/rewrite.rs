@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use sinterfs_block::MemorySource;
 use sinterfs_dwarfs::check::check;
 use sinterfs_dwarfs::layout::{SectionCompression, SectionType};
-use sinterfs_dwarfs::read::{Dwarfs, Offset, OpenOptions};
+use sinterfs_dwarfs::read::{Dwarfs, ReadOptions};
 use sinterfs_dwarfs::rewrite::{
     BlockRules, MetadataRule, RewriteOptions, RewriteReport, Selection, rewrite,
 };
@@ -105,7 +105,7 @@ fn images() -> Option<Vec<PathBuf>> {
 
 fn assert_sound(name: &str, bytes: &[u8]) {
     let source = Arc::new(MemorySource(bytes.to_vec()));
-    let report = check(source, &OpenOptions::default(), true, 1, &Quiet).unwrap();
+    let report = check(source, &ReadOptions::default(), true, 1, &Quiet).unwrap();
     assert!(report.is_sound(), "{name}: {:?}", report.findings);
 }
 
@@ -351,7 +351,7 @@ fn upstreams_broken_images_are_refused_or_made_sound() {
     liblzma::read::XzDecoder::new(&std::fs::read(archive).unwrap()[..])
         .read_to_end(&mut tar)
         .unwrap();
-    let options_of = |offset| OpenOptions {
+    let options_of = |offset| ReadOptions {
         offset,
         limits: Limits {
             metadata: 16 << 20,
@@ -359,13 +359,13 @@ fn upstreams_broken_images_are_refused_or_made_sound() {
             sections: 1 << 16,
         },
         cache_bytes: 32 << 20,
-        ..OpenOptions::default()
+        ..ReadOptions::default()
     };
     let (mut seen, mut refused) = (0, 0);
     for bytes in files_of_tar(&tar) {
         seen += 1;
         let source = Arc::new(MemorySource(bytes.to_vec()));
-        let Ok(image) = Dwarfs::open(source, &options_of(Offset::At(0))) else {
+        let Ok(image) = Dwarfs::open(source, &options_of(Some(0))) else {
             refused += 1;
             continue;
         };

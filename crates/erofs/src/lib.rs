@@ -22,6 +22,7 @@
 pub mod check;
 pub mod composefs;
 pub mod dump;
+pub mod format;
 mod kernel;
 pub mod layout;
 pub mod lookalike;

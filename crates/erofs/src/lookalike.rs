@@ -28,7 +28,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-use sinterfs_model::{Error, FsInfo, Image, Loss, Result};
+use sinterfs_model::{Backing, Error, FsInfo, Image, Loss, Result};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -93,16 +93,6 @@ impl Lookalike {
         &self.losses
     }
 
-    /// Returns the ranges of metadata, in the order in which they are first needed.
-    pub fn metadata(&self) -> Vec<Range<u64>> {
-        let inodes = INODES + self.inodes.len() as u64;
-        let directories = DIRECTORIES..DIRECTORIES + self.directories.len() as u64;
-        let xattrs = XATTRS..XATTRS + self.xattrs.len() as u64;
-        let mut all = vec![0..inodes, directories, xattrs];
-        all.retain(|range| !range.is_empty());
-        all
-    }
-
     /// Reads as much as one of the parts has from an offset on, at least a byte, and returns how
     /// much.
     fn read_part(&self, place: u64, buf: &mut [u8]) -> Result<usize> {
@@ -118,6 +108,25 @@ impl Lookalike {
         let len = usize::try_from(end - place).map_or(buf.len(), |room| room.min(buf.len()));
         copy_from(part, place - start, buf.split_at_mut(len).0);
         Ok(len)
+    }
+}
+
+impl Backing for Lookalike {
+    fn size(&self) -> u64 {
+        self.len()
+    }
+
+    fn metadata(&self) -> Vec<Range<u64>> {
+        let inodes = INODES + self.inodes.len() as u64;
+        let directories = DIRECTORIES..DIRECTORIES + self.directories.len() as u64;
+        let xattrs = XATTRS..XATTRS + self.xattrs.len() as u64;
+        let mut all = vec![0..inodes, directories, xattrs];
+        all.retain(|range| !range.is_empty());
+        all
+    }
+
+    fn fill(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        self.read_at(offset, buf)
     }
 }
 

@@ -33,5 +33,6 @@ pub use facts::{EntryFacts, InodeFacts, StoredExtent};
 pub(crate) use inspect::Inspected;
 pub use inspect::StoredRun;
 pub(crate) use node::ErofsInode;
-pub use open::{OpenOptions, checked_part, is_image, needed_devices};
+pub use open::{checked_part, is_image, needed_devices};
+pub use sinterfs_format::ReadOptions;
 pub use superblock::Superblock;

@@ -13,7 +13,7 @@ use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, FileType, Image, Ino, InodeReport, Observer, Result, Stage, Tally};
 
 use crate::layout::ROOT;
-use crate::read::{Ext, OpenOptions};
+use crate::read::{Ext, ReadOptions};
 
 /// Checks the file system in a source.
 ///
@@ -21,7 +21,7 @@ use crate::read::{Ext, OpenOptions};
 /// none, its features are unknown, reading failed, or the observer cancelled.
 pub fn check(
     source: Arc<dyn ReadAt>,
-    options: &OpenOptions,
+    options: &ReadOptions,
     observer: &dyn Observer,
 ) -> Result<InodeReport> {
     let mut report = InodeReport::default();

@@ -20,5 +20,6 @@
 )]
 
 pub mod check;
+pub mod format;
 pub mod layout;
 pub mod read;

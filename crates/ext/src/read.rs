@@ -15,4 +15,5 @@ mod losses;
 mod open;
 
 pub use losses::ExtLosses;
-pub use open::{Ext, OpenOptions, is_image};
+pub use open::{Ext, is_image};
+pub use sinterfs_format::ReadOptions;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sinterfs_block::{MemorySource, ReadAt};
 use sinterfs_ext::check::check;
-use sinterfs_ext::read::{Ext, OpenOptions};
+use sinterfs_ext::read::{Ext, ReadOptions};
 use sinterfs_model::{Cursor, Image, Ino, Kind, Limits, Quiet, Result};
 
 const BLOCK: usize = 1024;
@@ -141,16 +141,16 @@ fn node(depth: u16, entries: &[(u32, u16, u32)]) -> Vec<u8> {
 }
 
 fn open(source: &Counted, limits: Limits) -> Result<Ext> {
-    let options = OpenOptions {
+    let options = ReadOptions {
         limits,
-        ..OpenOptions::default()
+        ..ReadOptions::default()
     };
     Ext::open(Arc::new(source.clone()), &options)
 }
 
 fn problems(source: &Counted) -> Vec<String> {
     let source = Arc::new(source.clone());
-    let report = check(source, &OpenOptions::default(), &Quiet).unwrap();
+    let report = check(source, &ReadOptions::default(), &Quiet).unwrap();
     report.findings.into_messages().0
 }
 

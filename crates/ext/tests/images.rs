@@ -13,13 +13,13 @@ use std::sync::Arc;
 
 use sinterfs_block::MemorySource;
 use sinterfs_ext::check::check;
-use sinterfs_ext::read::{Ext, OpenOptions};
+use sinterfs_ext::read::{Ext, ReadOptions};
 use sinterfs_model::{Cursor, FileType, Image, Ino, Kind, Quiet, Rdev, Result};
 use sinterfs_testkit::{Random, noise, skip};
 
 fn open(bytes: &[u8]) -> Result<Ext> {
     let source = Arc::new(MemorySource(bytes.to_vec()));
-    Ext::open(source, &OpenOptions::default())
+    Ext::open(source, &ReadOptions::default())
 }
 
 /// Makes a file system of a directory; `None` without the tool.
@@ -177,7 +177,7 @@ fn file_systems_of_mke2fs_are_their_source() {
             assert_eq!(image.xattrs(text).unwrap(), expected);
         }
         let source = Arc::new(MemorySource(bytes));
-        let report = check(source, &OpenOptions::default(), &Quiet).unwrap();
+        let report = check(source, &ReadOptions::default(), &Quiet).unwrap();
         assert!(report.findings.is_sound(), "{:?}", report.findings);
     }
 }
@@ -185,9 +185,9 @@ fn file_systems_of_mke2fs_are_their_source() {
 /// Reads all of an image that may be damaged.
 fn read_everything(bytes: Vec<u8>) {
     let source = Arc::new(MemorySource(bytes));
-    let report = check(Arc::clone(&source) as _, &OpenOptions::default(), &Quiet);
+    let report = check(Arc::clone(&source) as _, &ReadOptions::default(), &Quiet);
     drop(report);
-    let Ok(image) = Ext::open(source, &OpenOptions::default()) else {
+    let Ok(image) = Ext::open(source, &ReadOptions::default()) else {
         return;
     };
     for number in 1..60 {

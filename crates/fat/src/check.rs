@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, InodeReport, Observer, Result, Stage, Tally};
 
-use crate::read::{Fat, FatNode, OpenOptions};
+use crate::read::{Fat, FatNode, ReadOptions};
 
 /// Checks the file system in a source.
 ///
@@ -17,7 +17,7 @@ use crate::read::{Fat, FatNode, OpenOptions};
 /// no file system, reading failed, or the observer cancelled.
 pub fn check(
     source: Arc<dyn ReadAt>,
-    options: &OpenOptions,
+    options: &ReadOptions,
     observer: &dyn Observer,
 ) -> Result<InodeReport> {
     let mut report = InodeReport::default();

@@ -21,4 +21,5 @@
 
 pub mod check;
 pub mod dump;
+pub mod format;
 pub mod read;

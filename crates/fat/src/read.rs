@@ -14,4 +14,5 @@ mod open;
 pub use boot::is_image;
 pub use nodes::FatLosses;
 pub(crate) use nodes::FatNode;
-pub use open::{Fat, OpenOptions};
+pub use open::Fat;
+pub use sinterfs_format::ReadOptions;

@@ -11,17 +11,17 @@ use std::sync::Arc;
 
 use sinterfs_block::MemorySource;
 use sinterfs_fat::check::check;
-use sinterfs_fat::read::{Fat, OpenOptions, is_image};
+use sinterfs_fat::read::{Fat, ReadOptions, is_image};
 use sinterfs_model::{Cursor, ExtentSource, FileType, Image, Ino, Kind, Limits, Quiet, Result};
 use sinterfs_testkit::{Random, noise, read_file, skip};
 
 fn open(bytes: &[u8]) -> Result<Fat> {
-    let options = OpenOptions {
+    let options = ReadOptions {
         limits: Limits {
             metadata: 64 << 20,
             ..Limits::default()
         },
-        ..OpenOptions::default()
+        ..ReadOptions::default()
     };
     Fat::open(Arc::new(MemorySource(bytes.to_vec())), &options)
 }
@@ -174,7 +174,7 @@ fn files_are_those_that_7zip_unpacks() {
         );
         let report = check(
             Arc::new(MemorySource(bytes.clone())),
-            &OpenOptions::default(),
+            &ReadOptions::default(),
             &Quiet,
         );
         assert_eq!(
@@ -261,7 +261,7 @@ fn damage_ends_in_errors() {
             }
             let Ok(image) = open(&bad) else { continue };
             contents(&image);
-            let _ = check(Arc::new(MemorySource(bad)), &OpenOptions::default(), &Quiet);
+            let _ = check(Arc::new(MemorySource(bad)), &ReadOptions::default(), &Quiet);
         }
     }
 }
@@ -294,7 +294,7 @@ fn chains_that_lead_back_are_damage_of_their_files() {
             contents(&image).len(),
             contents(&open(&bytes).unwrap()).len() - 1
         );
-        let report = check(Arc::new(MemorySource(bad)), &OpenOptions::default(), &Quiet).unwrap();
+        let report = check(Arc::new(MemorySource(bad)), &ReadOptions::default(), &Quiet).unwrap();
         assert_eq!(report.findings.into_messages().0.len(), 1);
     }
 }
@@ -348,7 +348,7 @@ fn a_damaged_directory_is_an_error_where_it_is_read() {
     assert_eq!(error.kind(), Kind::Corrupt, "{error}");
     assert_eq!(error.place().unwrap().offset, Some(used as u64), "{error}");
     assert!(contents(&image).len() >= listed.len() - 302);
-    let report = check(Arc::new(MemorySource(bad)), &OpenOptions::default(), &Quiet).unwrap();
+    let report = check(Arc::new(MemorySource(bad)), &ReadOptions::default(), &Quiet).unwrap();
     let problems = report.findings.problems();
     assert!(
         problems
@@ -359,12 +359,12 @@ fn a_damaged_directory_is_an_error_where_it_is_read() {
     // without the root there is nothing, and a limit has its place, too
     let error = open(&bytes[..used / 512 / 512 * 512]).unwrap_err();
     assert!(error.place().is_some(), "{error}");
-    let options = OpenOptions {
+    let options = ReadOptions {
         limits: Limits {
             metadata: 40_000,
             ..Limits::default()
         },
-        ..OpenOptions::default()
+        ..ReadOptions::default()
     };
     let error = Fat::open(Arc::new(MemorySource(bytes)), &options).unwrap_err();
     assert_eq!(error.kind(), Kind::Limit, "{error}");

@@ -10,7 +10,7 @@ use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, FileType, Image, Ino, InodeReport, Observer, Result, Stage, Tally};
 
 use crate::layout::SECTOR;
-use crate::read::{BootEntry, Iso9660, OpenOptions};
+use crate::read::{BootEntry, Iso9660, ReadOptions};
 
 /// Checks the image in a source.
 ///
@@ -18,7 +18,7 @@ use crate::read::{BootEntry, Iso9660, OpenOptions};
 /// no image, reading failed, or the observer cancelled.
 pub fn check(
     source: Arc<dyn ReadAt>,
-    options: &OpenOptions,
+    options: &ReadOptions,
     observer: &dyn Observer,
 ) -> Result<InodeReport> {
     let mut report = InodeReport::default();

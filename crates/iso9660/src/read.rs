@@ -23,6 +23,7 @@ mod walk;
 mod zisofs;
 
 pub use boot::{BootCatalog, BootEntry};
-pub use open::{Iso9660, NameSource, OpenOptions};
+pub use open::{Iso9660, NameSource};
+pub use sinterfs_format::ReadOptions;
 pub use volumes::{Volumes, is_image};
 pub use zisofs::ZisofsBlock;

@@ -16,7 +16,7 @@ use sinterfs_iso9660::layout::{
     DirectoryRecord, PosixFields, RecordFlags, ZisofsAlgorithm, ZisofsHeader, ZisofsVersion,
     both16, both32,
 };
-use sinterfs_iso9660::read::{Iso9660, OpenOptions};
+use sinterfs_iso9660::read::{Iso9660, ReadOptions};
 use sinterfs_model::{Cursor, Error, FileType, Image, Ino, Kind, Quiet, Rdev, Result};
 use sinterfs_testkit::noise;
 
@@ -116,7 +116,7 @@ fn ce(sector: u32, offset: usize, len: usize) -> Vec<u8> {
 
 fn open(bytes: &[u8]) -> Result<Iso9660> {
     let source = Arc::new(MemorySource(bytes.to_vec()));
-    Iso9660::open(source, &OpenOptions::default())
+    Iso9660::open(source, &ReadOptions::default())
 }
 
 fn find(image: &Iso9660, path: &str) -> Ino {
@@ -208,7 +208,7 @@ fn sections_of_every_kind() {
     assert_eq!(image.associated_files(), 1);
     let report = check(
         Arc::new(MemorySource(bytes)),
-        &OpenOptions::default(),
+        &ReadOptions::default(),
         &Quiet,
     )
     .unwrap();
@@ -497,7 +497,7 @@ fn damaged_blocks_are_errors() {
                 assert_eq!(error.kind(), Kind::Corrupt, "{error}");
                 assert!(error.place().is_some(), "{error}");
                 let source = Arc::new(MemorySource(image));
-                let report = check(source, &OpenOptions::default(), &Quiet).unwrap();
+                let report = check(source, &ReadOptions::default(), &Quiet).unwrap();
                 assert!(!report.findings.is_sound() || bad == 1 || bad == 0);
             }
         }
@@ -647,7 +647,7 @@ fn what_cannot_be_read_is_no_other_image() {
     let failing = |sector: u64| {
         let range = sector * SECTOR as u64..sector * SECTOR as u64 + 1;
         let source = Failing(MemorySource(image.clone()), range);
-        Iso9660::open(Arc::new(source), &OpenOptions::default())
+        Iso9660::open(Arc::new(source), &ReadOptions::default())
     };
     // the record of the root: not an image without Rock Ridge
     assert_eq!(failing(u64::from(ROOT)).unwrap_err().kind(), Kind::Io);
@@ -707,7 +707,7 @@ fn a_section_outside_the_image_is_reported() {
         ],
     );
     let source = Arc::new(MemorySource(bytes));
-    let report = check(source, &OpenOptions::default(), &Quiet).unwrap();
+    let report = check(source, &ReadOptions::default(), &Quiet).unwrap();
     let problems = report.findings.into_messages().0;
     assert!(
         problems.iter().any(|what| what.contains("after the end")),

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use sinterfs_block::{FileSource, Sink};
-use sinterfs_iso9660::read::{Iso9660, OpenOptions};
+use sinterfs_iso9660::read::{Iso9660, ReadOptions};
 use sinterfs_iso9660::write::{InterchangeLevel, IsoWriter, WriteOptions};
 use sinterfs_model::{
     BlockId, Category, Content, ContentMap, Image, ImageWriter, MapExtent, Meta, NodeId, Preceded,
@@ -134,7 +134,7 @@ fn a_file_of_several_sections_is_one_file() {
     let path = work.path().join("image");
     write_image(&path, InterchangeLevel::Three).unwrap();
     let source = Arc::new(FileSource::open(&path).unwrap());
-    let image = Iso9660::open(source, &OpenOptions::default()).unwrap();
+    let image = Iso9660::open(source, &ReadOptions::default()).unwrap();
     let root = image.info().root;
     let large = image.lookup(root, b"large").unwrap().unwrap();
     assert_eq!(image.inode(large).unwrap().size, SIZE);

@@ -19,7 +19,9 @@
     )
 )]
 
+mod backing;
 mod base;
+mod categorizers;
 mod category;
 mod content_map;
 mod delegate;
@@ -33,10 +35,13 @@ mod machine;
 mod media;
 mod meta;
 mod observer;
+mod order;
 pub mod posix_acl;
+mod read_cost;
 mod segment;
 mod setting;
 mod source;
+mod stored_block;
 #[expect(
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
@@ -46,7 +51,9 @@ mod tree;
 mod writer;
 mod xattrs;
 
+pub use backing::Backing;
 pub use base::Base;
+pub use categorizers::Categorizers;
 pub use category::Category;
 pub use content_map::{ContentMap, MapExtent};
 pub use error::{Error, Kind, Place, Result};
@@ -61,11 +68,14 @@ pub use machine::Machine;
 pub use media::{ByteOrder, Padding, RawImage, Waveform};
 pub use meta::{FileType, Meta, Rdev, Time, Times};
 pub use observer::{Observer, Quiet, Stage, Tally};
+pub use order::Order;
+pub use read_cost::ReadCost;
 pub use segment::{
     Block, BlockId, Preceded, Repeat, Segment, SegmentEncoder, StoredPart, StoredUnit, UnitInfo,
 };
 pub use setting::Setting;
 pub use source::{FileContent, LinkBelow, Source};
+pub use stored_block::StoredBlock;
 pub use tree::{Content, Link, NameRef, Node, NodeId, Tree, TreeBuilder, TreeStats};
 pub use writer::{ImageWriter, Loss, LossKind, Summary};
 pub use xattrs::{XattrPairs, XattrSet, XattrSets};

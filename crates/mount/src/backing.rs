@@ -4,26 +4,13 @@
 //! Enters a `Backing`; leaves an `Image`. **Invariant:** a read returns the whole range or an
 //! error, since the kernel takes missing bytes for zeros.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sinterfs_model::{
-    Capability, Cursor, Dirent, Error, Extent, ExtentSource, FileType, FsInfo, Image, ImageInfo,
-    Ino, Inode, Meta, Rdev, Result,
+    Backing, Capability, Cursor, Dirent, Error, Extent, ExtentSource, FileType, FsInfo, Image,
+    ImageInfo, Ino, Inode, Meta, Rdev, Result,
 };
-
-/// A file that is computed when it is read; may be read by many threads at once.
-pub trait Backing: Send + Sync {
-    /// Returns the length in bytes.
-    fn size(&self) -> u64;
-
-    /// Returns the ranges of metadata, which are worth reading ahead since the kernel reads them
-    /// page by page.
-    fn metadata(&self) -> Vec<Range<u64>>;
-
-    /// Fills the buffer with the bytes from `offset` on; the whole range is inside the file.
-    fn fill(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
-}
 
 const ROOT: Ino = Ino(0);
 const FILE: Ino = Ino(1);

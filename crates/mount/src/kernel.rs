@@ -17,10 +17,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::fs::CWD;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MoveMountFlags, move_mount};
-use sinterfs_model::{Error, Result};
+use sinterfs_model::{Backing, Error, Result};
 
 use crate::attach::{label_data, mount_flags, mount_point};
-use crate::backing::{Backing, OneFile};
+use crate::backing::OneFile;
 use crate::backing_name::{self, backing_name};
 use crate::detach::undo;
 use crate::detached;

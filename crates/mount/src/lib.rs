@@ -36,7 +36,6 @@ mod upper;
 mod view;
 mod wanted;
 
-pub use backing::Backing;
 pub use backing_name::IMAGE_UUID;
 pub use detach::umount;
 pub use kernel::mount_kernel;
@@ -46,5 +45,6 @@ pub use lower::LowerLayer;
 pub use options::{MountOptions, Trace};
 pub use overlay::{OverlayLayers, mount_overlay};
 pub use session::{Ended, Session, Unmounter, mount};
+pub use sinterfs_model::Backing;
 pub use upper::Upper;
 pub use wanted::{WantedMount, wanted_mounts};

@@ -11,9 +11,9 @@ use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Receiver;
 
 use rustix::io::Errno;
-use sinterfs_model::{Error, Image, Result};
+use sinterfs_model::{Backing, Error, Image, Result};
 
-use crate::backing::{Backing, OneFile};
+use crate::backing::OneFile;
 use crate::backing_name::backing_name;
 use crate::detached;
 use crate::kernel::{READ_AHEAD, warm, with_read_ahead};

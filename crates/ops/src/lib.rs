@@ -42,9 +42,10 @@ pub use resolve::{Follow, resolve, trail};
 pub use tree::{TreeEntry, TreeOptions, tree};
 pub use unread::Unread;
 pub use usage::{
-    Cell, DuOptions, DuRow, ShowBlocks, StoredBlock, Sum, Usage, UsageKind, UsageNode, disk_usage,
-    usage,
+    Cell, DuOptions, DuRow, ShowBlocks, Sum, Usage, UsageKind, UsageNode, disk_usage, usage,
 };
 pub use verify::{VerifyReport, verify};
 pub use walk::{Visit, WalkEntry, WalkStep, walk};
 pub use watch::{Activity, OnRead, Watched};
+
+pub use sinterfs_model::StoredBlock;

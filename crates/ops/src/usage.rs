@@ -17,12 +17,12 @@ mod tree;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
-use sinterfs_model::{Error, ExtentSource, FileType, Image, Ino, Kind, Result};
+use sinterfs_model::{Error, ExtentSource, FileType, Image, Ino, Kind, Result, StoredBlock};
 
 use crate::unread::Unread;
 use crate::walk::{Visit, WalkStep, walk};
 use blocks::BlockTable;
-pub use blocks::{Cell, StoredBlock};
+pub use blocks::Cell;
 pub use disk::{DuOptions, DuRow, disk_usage};
 use ranges::Ranges;
 pub use sums::Sum;

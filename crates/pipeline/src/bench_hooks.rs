@@ -2,12 +2,11 @@
 //!
 //! Not part of the library's interface: it changes with the pipeline.
 
-use sinterfs_model::{Category, Result};
+use sinterfs_model::{Category, ReadCost, Result};
 use sinterfs_platform::Scratch;
 
 use crate::anchors::{Finder, Spacing};
 use crate::match_store::Retention;
-use crate::read_cost::ReadCost;
 use crate::segment::solid::{Solid, SolidOptions};
 use crate::sketch::Sketcher;
 

@@ -7,15 +7,13 @@
 //! **Invariant:** depends on the file's bytes and size alone.
 
 mod audio;
-mod categorizers;
 mod fits;
 mod machine;
 mod probe;
 mod spans;
 
-use sinterfs_model::{Category, FileContent, Result};
+use sinterfs_model::{Categorizers, Category, FileContent, Result};
 
-pub use self::categorizers::Categorizers;
 use self::machine::machine;
 use self::probe::Probe;
 use self::spans::Span;

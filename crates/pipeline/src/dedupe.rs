@@ -13,13 +13,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sinterfs_model::{
-    Category, ExtentSource, FileContent, NodeId, Observer, Result, Source, Stage, Tally, Tree,
+    Categorizers, Category, ExtentSource, FileContent, NodeId, Observer, Result, Source, Stage,
+    Tally, Tree,
 };
 use sinterfs_platform::Scratch;
 use sinterfs_workers::{lock, run_fallible};
 
 use crate::base::BaseContents;
-use crate::classify::{self, Categorizers};
+use crate::classify;
 use crate::fingerprint::{Hasher, Run};
 use crate::paths;
 use crate::read::{READ_SIZE, ReadProblems};

@@ -27,9 +27,9 @@ mod order;
 mod paths;
 mod place;
 mod plan;
+mod price_factor;
 mod program;
 mod read;
-mod read_cost;
 mod readahead;
 mod report;
 mod segment;
@@ -39,13 +39,12 @@ mod store;
 mod warning_counter;
 
 pub use build::build;
-pub use classify::Categorizers;
 pub use for_each_file::{FileVisitor, ReadCounts, for_each_file};
 pub use hole_limit::refuse_long_holes;
 pub use options::Options;
-pub use order::Order;
 pub use plan::groups_contents;
 pub use program::check_program;
-pub use read_cost::ReadCost;
 pub use report::Report;
 pub use warning_counter::WarningCounter;
+
+pub use sinterfs_model::{Categorizers, Order, ReadCost};

@@ -2,11 +2,8 @@
 
 use std::path::PathBuf;
 
+use sinterfs_model::{Categorizers, Order, ReadCost};
 use sinterfs_source::{HotList, Priorities, Transform};
-
-use crate::classify::Categorizers;
-use crate::order::Order;
-use crate::read_cost::ReadCost;
 
 /// How a tree is packed.
 #[derive(Debug, Clone)]

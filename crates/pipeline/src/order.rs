@@ -15,63 +15,16 @@ mod hot;
 mod large;
 mod ordered;
 
-use std::fmt;
-use std::str::FromStr;
-
-use sinterfs_model::{Category, Error, Result, Tree};
+use sinterfs_model::{Category, Order, ReadCost, Result, Tree};
 
 use crate::dedupe::Contents;
 use crate::paths;
-use crate::read_cost::{PriceFactor, ReadCost};
+use crate::price_factor::PriceFactor;
 use crate::sketches::IN_MEMORY;
 use chain::{Chain, ChainRules};
 use ordered::Ordered;
 
 pub(crate) use hot::move_hot_to_front;
-
-/// The order in which contents are stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Order {
-    /// Similar contents together.
-    #[default]
-    Similarity,
-    /// In depth-first order of the tree, with names in bytewise order.
-    Path,
-    /// By path, from the last component to the first: equal names are adjacent.
-    ReversePath,
-    /// By node number of the source: level by level for a directory.
-    None,
-}
-
-impl fmt::Display for Order {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Similarity => "similarity",
-            Self::Path => "path",
-            Self::ReversePath => "revpath",
-            Self::None => "none",
-        })
-    }
-}
-
-impl FromStr for Order {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Ok(match text {
-            "similarity" => Self::Similarity,
-            "path" => Self::Path,
-            "revpath" => Self::ReversePath,
-            "none" => Self::None,
-            _ => {
-                let what =
-                    format!("unknown order {text:?} (supported: similarity, path, revpath, none)");
-                return Err(Error::invalid(what));
-            }
-        })
-    }
-}
-
 /// Contents in the order of storage.
 pub(crate) struct StorageOrder {
     /// The indices of the contents.

@@ -7,19 +7,18 @@
 use std::sync::Arc;
 
 use sinterfs_model::{
-    Base, Error, Geometry, Observer, Result, SegmentEncoder, Source, Stage, TailPlacement,
-    TailSharing, Tree,
+    Base, Categorizers, Error, Geometry, Observer, Order, Result, SegmentEncoder, Source, Stage,
+    TailPlacement, TailSharing, Tree,
 };
 use sinterfs_platform::Scratch;
 
 use crate::anchors::{Anchors, Spacing};
 use crate::base::BaseIndex;
 use crate::budget::{Budget, Needs};
-use crate::classify::Categorizers;
 use crate::dedupe::{Contents, FirstRead};
 use crate::match_store::Retention;
 use crate::options::Options;
-use crate::order::{Clustering, Order, StorageOrder, move_hot_to_front, order};
+use crate::order::{Clustering, StorageOrder, move_hot_to_front, order};
 use crate::read::{ContentReader, ReadProblems};
 use crate::readahead::ReadPlan;
 use crate::segment::stream::{self, StreamOptions};

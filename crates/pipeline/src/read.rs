@@ -12,13 +12,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sinterfs_model::{
-    Category, Error, Extent, ExtentSource, FileContent, FileLayout, NodeId, Observer, Result,
-    Source, Tree,
+    Categorizers, Category, Error, Extent, ExtentSource, FileContent, FileLayout, NodeId, Observer,
+    Result, Source, Tree,
 };
 use sinterfs_workers::lock;
 
 use crate::anchors::{Anchor, Finder, Spacing};
-use crate::classify::{self, Categorizers, Head, Spans};
+use crate::classify::{self, Head, Spans};
 use crate::paths;
 
 /// Bytes of one read: large enough to amortise the system call, small enough for the CPU's cache.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, FileType, Image, Ino, InodeReport, Observer, Result, Stage, Tally};
 
-use crate::read::{OpenOptions, Romfs, adds_up};
+use crate::read::{ReadOptions, Romfs, adds_up};
 
 /// The bytes that the checksum of the superblock covers.
 const SUMMED: u64 = 512;
@@ -20,7 +20,7 @@ const SUMMED: u64 = 512;
 /// no image, reading failed, or the observer cancelled.
 pub fn check(
     source: Arc<dyn ReadAt>,
-    options: &OpenOptions,
+    options: &ReadOptions,
     observer: &dyn Observer,
 ) -> Result<InodeReport> {
     let mut report = InodeReport::default();

@@ -9,5 +9,6 @@ mod inodes;
 mod open;
 mod record;
 
-pub use open::{OpenOptions, Romfs, is_image};
+pub use open::{Romfs, is_image};
 pub(crate) use record::adds_up;
+pub use sinterfs_format::ReadOptions;

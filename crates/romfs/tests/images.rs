@@ -13,13 +13,13 @@ use std::sync::Arc;
 use sinterfs_block::MemorySource;
 use sinterfs_model::{Cursor, FileType, Image, Ino, Kind, Quiet, Rdev, Result};
 use sinterfs_romfs::check::check;
-use sinterfs_romfs::read::{OpenOptions, Romfs};
+use sinterfs_romfs::read::{ReadOptions, Romfs};
 use sinterfs_testkit::{Random, noise, skip};
 
 fn open(bytes: &[u8]) -> Result<Romfs> {
     Romfs::open(
         Arc::new(MemorySource(bytes.to_vec())),
-        &OpenOptions::default(),
+        &ReadOptions::default(),
     )
 }
 
@@ -121,7 +121,7 @@ fn images_of_genromfs_are_their_source() {
     assert_eq!(image.volume(), b"a volume");
     compare(&image, image.info().root, &tree);
     let source = Arc::new(MemorySource(bytes.clone()));
-    let report = check(source, &OpenOptions::default(), &Quiet).unwrap();
+    let report = check(source, &ReadOptions::default(), &Quiet).unwrap();
     assert!(report.findings.is_sound(), "{:?}", report.findings);
 
     let mut random = Random(11);
@@ -159,7 +159,7 @@ fn read_everything(bytes: &[u8]) {
         image.read_dir(dir, Cursor::START, visit).unwrap();
     }
     let source = Arc::new(MemorySource(bytes.to_vec()));
-    check(source, &OpenOptions::default(), &Quiet).unwrap();
+    check(source, &ReadOptions::default(), &Quiet).unwrap();
 }
 
 /// Appends a header with a name; `next` has the type in its low bits.

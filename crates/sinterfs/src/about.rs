@@ -1,15 +1,4 @@
-//! What people are shown about a format: plain data, from its row of the registry.
-
-/// What a row says of its format.
-#[derive(Debug, Clone, Copy)]
-pub struct About {
-    /// The name in running text.
-    pub title: &'static str,
-    /// The codecs, each a name with its options.
-    pub codecs: &'static [&'static str],
-    /// What else to know before an image is built.
-    pub notes: &'static str,
-}
+//! What people are shown about a format.
 
 /// A format, described for people.
 #[derive(Debug, Clone)]

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sinterfs_block::cache::BlockCache;
+use sinterfs_format::{Handle, InfoRows, InfoValue, uncompressed_blocks};
 use sinterfs_model::{
     Capability, Content, Cursor, Dirent, Error, Extent, ExtentSource, FileContent, FileType,
     FsInfo, Image as ModelImage, ImageInfo, Ino, Inode, Loss, NodeId, Observer, Rdev, Result,
@@ -20,9 +21,7 @@ use sinterfs_platform::Scratch;
 use sinterfs_source::archive::{ImpliedDirectories, Options};
 use sinterfs_source::{Archive, Exclude};
 
-use crate::handle::{Handle, uncompressed_blocks};
 use crate::image::Image;
-use crate::info::{InfoRows, InfoValue};
 
 /// The name that archives have among the formats.
 const NAME: &str = "archive";

@@ -20,16 +20,14 @@ pub use crate::write::header::{HeaderSource, MountingProgram, NewHeader};
 pub use crate::write::input::kinds::{Input, Layering, ManifestOptions, MergePart, Whiteouts};
 pub use crate::write::naming::is_same_file;
 pub use crate::write::new_file::{NewFile, write_new};
-pub use crate::write::purpose::Purpose;
 pub use crate::write::recompress::recompress;
 pub use crate::write::recompress_request::{RecompressParts, RecompressReport, RecompressRequest};
 pub use crate::write::report::{BuildReport, ObjectsReport, PipelineReport};
-pub use crate::write::request::{
-    BuildRequest, ComposefsOptions, Destination, OutputFile, PerFileOptions, VolumeOptions,
-};
+pub use crate::write::request::{BuildRequest, ComposefsOptions, Destination, OutputFile};
 
+pub use sinterfs_format::{PerFileOptions, Purpose, VolumeOptions};
+pub use sinterfs_model::{Categorizers, Order, ReadCost};
 pub use sinterfs_model::{Loss, LossKind, Summary, TailPlacement};
-pub use sinterfs_pipeline::{Categorizers, Order, ReadCost};
 pub use sinterfs_source::archive::ImpliedDirectories;
 pub use sinterfs_source::merge::{Conflict, Conflicts};
 pub use sinterfs_source::{Action, IdsByName, Shard, XattrFilter};

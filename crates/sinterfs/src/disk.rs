@@ -2,9 +2,8 @@
 //!
 //! In: a partition table, and the choice. Out: notes and rows of information.
 
+use sinterfs_format::{InfoRows, InfoValue};
 use sinterfs_partition::{Partition, PartitionTable};
-
-use crate::info::{InfoRows, InfoValue};
 
 /// A disk, and which of its partitions was opened.
 #[derive(Debug, Clone)]

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::digest::Digests;
+use sinterfs_format::OlderPart;
 use sinterfs_model::{Ino, Result};
 
 use crate::image::Image;
-use crate::splice::OlderPart;
 
 /// Places of the older image that are tried for one leaf.
 const TRIES: usize = 8;

@@ -17,14 +17,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_block::digest::Root;
+use sinterfs_format::{Handle, StartFirst};
 use sinterfs_model::{Error, Ino, Result};
 use sinterfs_ops::{Follow, resolve};
 use sinterfs_platform::names;
 
 use crate::disk::ChosenPartition;
-use crate::handle::Handle;
 
-pub use crate::info::{DAMAGE, InfoRows, InfoValue};
 pub use crate::open_options::OpenOptions;
 pub use directory::{Directory, Entries, Entry};
 pub use file::File;
@@ -33,6 +32,7 @@ pub use walk::Walk;
 
 pub use sinterfs_block::cache::BlockCache;
 pub use sinterfs_block::{FileSource, MemorySource, ReadAt};
+pub use sinterfs_format::{DAMAGE, InfoRows, InfoValue};
 pub use sinterfs_model::{FileType, Limits, Rdev, Time, Times};
 
 /// An opened image.
@@ -254,7 +254,11 @@ impl Image {
     /// # Errors
     /// `Corrupt` for damaged metadata.
     pub fn inode_info(&self, ino: Ino) -> Result<Option<InfoRows>> {
-        self.0.handle.inode_details(ino)
+        self.0
+            .handle
+            .inode_facts()
+            .map(|facts| facts.inode_details(ino))
+            .transpose()
     }
 
     /// Returns damage to parts of the image that are not needed to read it, and which partition was
@@ -288,7 +292,8 @@ impl Image {
     /// # Errors
     /// `Corrupt` for damaged metadata.
     pub fn start_ranges(&self) -> Result<Vec<Range<u64>>> {
-        self.0.handle.start_ranges()
+        let start = self.0.handle.start_first();
+        start.map_or(Ok(Vec::new()), StartFirst::start_ranges)
     }
 
     /// Has these fetched at once, if the image is remote.
@@ -296,7 +301,8 @@ impl Image {
     /// # Errors
     /// As of [`Self::start_ranges`].
     pub fn announce_start(&self) -> Result<()> {
-        self.0.handle.announce_start()
+        let start = self.0.handle.start_first();
+        start.map_or(Ok(()), StartFirst::announce_start)
     }
 
     /// Measures the use of space in the image. What cannot be read goes to `unread`.

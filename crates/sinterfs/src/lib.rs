@@ -8,13 +8,9 @@ mod archive_image;
 mod disk;
 #[cfg(all(feature = "remote", feature = "write"))]
 mod equal_leaves;
-mod format;
-mod handle;
-mod info;
 mod open;
 mod open_options;
 mod place;
-mod recorded_purpose;
 mod registry;
 mod shared_options;
 #[cfg(all(feature = "remote", feature = "write"))]

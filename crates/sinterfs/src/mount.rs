@@ -6,7 +6,7 @@
 mod access;
 mod allocator;
 mod cache_trimmer;
-pub(crate) mod kernel_backing;
+mod kernel_backing;
 mod memory;
 pub(crate) mod object_verification;
 mod overlay;

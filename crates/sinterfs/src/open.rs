@@ -73,7 +73,10 @@ pub fn survey(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Option<In
         let source = place::source(path, options)?;
         let trusted = trusted_source::establish(source, &options.beside(path))?;
         let format = format_to_open(&trusted.source, &trusted.options)?;
-        format.survey(&trusted.source, &trusted.options)
+        let survey = format
+            .surveyed()
+            .map(|format| format.survey(&trusted.source, &trusted.options.read()));
+        survey.transpose()
     };
     list().map_err(|error| error.path(place::shown(path)))
 }
@@ -98,7 +101,7 @@ pub fn partitions(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Optio
 pub(crate) fn open_trusted(trusted: &TrustedSource) -> Result<Image> {
     let (source, options) = (&trusted.source, &trusted.options);
     let format = format_to_open(source, options)?;
-    let handle = format.open(Arc::clone(source), options)?;
+    let handle = format.open(Arc::clone(source), &options.read())?;
     let comment = trusted.comment.clone();
     let disk = trusted.disk.clone();
     // no digest covers what is before an image, so it is not believed where one is required

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
+use sinterfs_format::ReadOptions;
 use sinterfs_model::Limits;
 
 use crate::trust::Trust;
@@ -82,6 +83,25 @@ impl OpenOptions {
     /// Returns where to look for an image that is not searched for, in bytes.
     pub(crate) fn start_offset(&self) -> u64 {
         self.offset.unwrap_or(0)
+    }
+
+    /// Returns these options for the format that opens the image.
+    pub(crate) fn read(&self) -> ReadOptions {
+        ReadOptions {
+            offset: self.offset,
+            len: self.len,
+            limits: self.limits,
+            cache_bytes: self.cache_bytes,
+            cache: self.cache.clone(),
+            devices: self.devices.clone(),
+            image: self.image.clone(),
+            objects: self.objects.clone(),
+            verify_objects: self.verify_objects,
+            beside: self.beside.clone(),
+            salvage: self.salvage,
+            is_proven: self.trust.is_some(),
+            sections: self.sections.clone(),
+        }
     }
 
     /// Completes the options for an image whose file is known.

@@ -6,23 +6,10 @@
 mod cloop;
 #[cfg(feature = "composefs")]
 pub(crate) mod composefs;
-mod cramfs;
-mod cromfs;
-mod dwarfs;
-mod erofs;
-mod ext;
-mod fat;
 #[cfg(feature = "write")]
 pub(crate) mod format_options;
-mod iso9660;
 pub(crate) mod partition;
-#[cfg(feature = "write")]
-mod per_file;
 pub(crate) mod reader_options;
-mod romfs;
-mod squashfs;
-mod udf;
-mod wim;
 
 #[cfg(any(all(feature = "mount", target_os = "linux"), feature = "write"))]
 use std::path::Path;
@@ -31,57 +18,113 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 #[cfg(feature = "write")]
 use sinterfs_block::Sink;
+#[cfg(all(feature = "remote", feature = "write"))]
+use sinterfs_format::Sectioned;
+use sinterfs_format::{Bid, Format, ReadOptions};
+#[cfg(feature = "write")]
+use sinterfs_format::{PipelineFormat, Purpose, VolumeOptions};
+#[cfg(all(feature = "mount", target_os = "linux"))]
+use sinterfs_model::{Backing, Loss};
 use sinterfs_model::{Error, Result};
 #[cfg(feature = "write")]
 use sinterfs_model::{Observer, Setting};
 
-#[cfg(all(feature = "remote", feature = "write"))]
-pub(crate) use dwarfs::equal::{is_dwarfs, older_parts};
-
 #[cfg(feature = "write")]
 use crate::about::{FormatInfo, levels};
-use crate::format::Format;
-use crate::handle::Bid;
-#[cfg(all(feature = "mount", target_os = "linux"))]
-use crate::mount::kernel_backing::KernelBacking;
 #[cfg(all(feature = "mount", target_os = "linux"))]
 use crate::mount::object_verification::ObjectVerification;
 use crate::open_options::OpenOptions;
 #[cfg(feature = "write")]
 use crate::write::device_options::{DeviceOptions, DeviceReport};
 #[cfg(feature = "write")]
-use crate::write::format_writer::FormatWriter;
+use crate::write::job::BuildJob;
+#[cfg(feature = "write")]
+use crate::write::pack::pack;
+#[cfg(feature = "write")]
+use crate::write::report::BuildReport;
 
 /// All formats; the first is the default, and is written.
 pub const FORMATS: &[&dyn Format] = &[
-    &dwarfs::DwarfsFormat,
-    &squashfs::SquashfsFormat,
-    &erofs::ErofsFormat,
+    &sinterfs_dwarfs::format::DwarfsFormat,
+    &sinterfs_squashfs::format::SquashfsFormat,
+    &sinterfs_erofs::format::ErofsFormat,
     #[cfg(feature = "composefs")]
     &composefs::ComposefsFormat,
-    &cramfs::CramfsFormat,
-    &romfs::RomfsFormat,
-    &cromfs::CromfsFormat,
-    &wim::WimFormat,
+    &sinterfs_cramfs::format::CramfsFormat,
+    &sinterfs_romfs::format::RomfsFormat,
+    &sinterfs_cromfs::format::CromfsFormat,
+    &sinterfs_wim::format::WimFormat,
     // before ISO 9660: discs with both have all files in this one
-    &udf::UdfFormat,
-    &iso9660::Iso9660Format,
-    &ext::ExtFormat,
-    &fat::FatFormat,
+    &sinterfs_udf::format::UdfFormat,
+    &sinterfs_iso9660::format::Iso9660Format {
+        udf: sinterfs_udf::format::other_tree,
+    },
+    &sinterfs_ext::format::ExtFormat,
+    &sinterfs_fat::format::FatFormat,
 ];
+
+/// The format whose images the pipeline does not write.
+#[cfg(feature = "write")]
+const COMPOSEFS: &str = "composefs";
 
 /// Extensions that promise a format which is not written: better refused than disappointed.
 #[cfg(feature = "write")]
 const FOREIGN: &[&str] = &["esd", "swm", "cpio", "tar", "zip"];
 
-/// A format together with its writer.
+/// A format whose images are written.
 #[cfg(feature = "write")]
 #[derive(Clone, Copy)]
-pub struct Writing {
+pub(crate) struct Writing {
     /// The format.
-    pub format: &'static dyn Format,
-    /// Its writer.
-    pub writer: &'static dyn FormatWriter,
+    pub(crate) format: &'static dyn Format,
+    /// Its writer for the pipeline; `None` for composefs.
+    pub(crate) pipeline: Option<&'static dyn PipelineFormat>,
+}
+
+#[cfg(feature = "write")]
+impl Writing {
+    /// Returns a format with its writer, if it has one.
+    fn of(format: &'static dyn Format) -> Option<Self> {
+        let pipeline = format.pipeline();
+        let is_written = pipeline.is_some() || format.name() == COMPOSEFS;
+        is_written.then_some(Self { format, pipeline })
+    }
+
+    /// Builds an image. On an error nothing is left of it.
+    pub(crate) fn build(&self, job: BuildJob<'_>, observer: &dyn Observer) -> Result<BuildReport> {
+        match self.pipeline {
+            Some(format) => pack(format, job, observer),
+            #[cfg(feature = "composefs")]
+            None => composefs::build(job, observer),
+            #[cfg(not(feature = "composefs"))]
+            None => Err(Error::unsupported("this format is not written")),
+        }
+    }
+
+    /// Returns the writer for the pipeline.
+    ///
+    /// # Errors
+    /// `Unsupported` for other formats.
+    pub(crate) fn by_pipeline(&self) -> Result<&'static dyn PipelineFormat> {
+        self.pipeline.ok_or_else(|| {
+            let format = self.format.name();
+            let what = format!("{format} images are not written by the pipeline");
+            Error::unsupported(what)
+        })
+    }
+
+    /// Returns whether the report of a build names the digest of the image, which others compute of
+    /// the same files, so that nothing else is kept in the image.
+    pub(crate) fn reports_digest(&self) -> bool {
+        self.pipeline.is_none()
+    }
+
+    /// Returns the compression of blocks at a level, if levels choose one.
+    fn codec_of_level(&self, level: u8) -> Option<&'static str> {
+        let pipeline = self.pipeline?;
+        let level = pipeline.level(level, Purpose::default(), &VolumeOptions::default());
+        Some(level.ok()?.compression)
+    }
 }
 
 /// Finds a format that is written by its name or an extension of its images' names.
@@ -94,26 +137,19 @@ pub fn by_name(name: &str) -> Result<Writing> {
         let what = format!("unknown format `{name}`; the formats are {}", written());
         return Err(Error::invalid(what));
     };
-    let writer = format.writer().ok_or_else(|| {
+    Writing::of(format).ok_or_else(|| {
         let what = format!(
             "{name} images are read, but not written; the formats are {}",
             written()
         );
         Error::unsupported(what)
-    })?;
-    Ok(Writing { format, writer })
+    })
 }
 
 /// Returns the formats that are written.
 #[cfg(feature = "write")]
 pub fn written() -> impl Iterator<Item = Writing> {
-    let writing = |format: &'static dyn Format| {
-        Some(Writing {
-            format,
-            writer: format.writer()?,
-        })
-    };
-    FORMATS.iter().copied().filter_map(writing)
+    FORMATS.iter().copied().filter_map(Writing::of)
 }
 
 /// Finds the format of a new image: by name, else by the extension, else the default.
@@ -155,15 +191,10 @@ pub fn promised(output: &Path) -> Result<Option<&'static dyn Format>> {
 /// Finds the format of an image by who bids most. Only where no format knows the first bytes is the
 /// whole file searched.
 pub fn for_image(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<&'static dyn Format> {
-    let here = OpenOptions {
-        offset: Some(options.start_offset()),
-        ..options.clone()
-    };
-    for &format in FORMATS {
-        if format.bid(source, &here)? == Bid::Certain {
-            return Ok(format);
-        }
+    if let Some(format) = format_of(source, options)? {
+        return Ok(format);
     }
+    let options = &options.read();
     let mut best = (Bid::No, None);
     for &format in FORMATS {
         let bid = format.bid(source, options)?;
@@ -177,18 +208,32 @@ pub fn for_image(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<&'st
     }
 }
 
-/// Returns the name of the format that knows the first bytes, or those at the options' offset.
+/// Returns the format that knows the first bytes, or those at the options' offset.
 pub(crate) fn format_of(
     source: &Arc<dyn ReadAt>,
     options: &OpenOptions,
-) -> Result<Option<&'static str>> {
-    let here = OpenOptions {
+) -> Result<Option<&'static dyn Format>> {
+    let here = ReadOptions {
         offset: Some(options.start_offset()),
-        ..options.clone()
+        ..options.read()
     };
     for &format in FORMATS {
         if format.bid(source, &here)? == Bid::Certain {
-            return Ok(Some(format.name()));
+            return Ok(Some(format));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the format whose sections an image has that begins a source. It is not searched for.
+#[cfg(all(feature = "remote", feature = "write"))]
+pub(crate) fn sectioned(source: &Arc<dyn ReadAt>) -> Result<Option<&'static dyn Sectioned>> {
+    let here = ReadOptions::at(0);
+    for format in FORMATS {
+        if let Some(sectioned) = format.sectioned()
+            && format.bid(source, &here)? == Bid::Certain
+        {
+            return Ok(Some(sectioned));
         }
     }
     Ok(None)
@@ -230,34 +275,42 @@ pub fn dump_image(dump: &Path, store: Option<&Path>) -> Result<Arc<dyn sinterfs_
     }
 }
 
-/// Makes a file of an image that the kernel mounts, by the first format that can.
+/// Makes a file of an image that the kernel mounts, and names what the file does not show.
 #[cfg(all(feature = "mount", target_os = "linux"))]
-pub fn kernel_backing(
-    image: &Arc<dyn sinterfs_model::Image>,
+pub(crate) fn kernel_file(
+    image: Arc<dyn sinterfs_model::Image>,
     options: &sinterfs_mount::MountOptions,
-) -> Result<KernelBacking> {
-    let made = FORMATS
-        .iter()
-        .find_map(|format| format.kernel_backing(Arc::clone(image), options));
-    made.unwrap_or_else(|| Err(Error::unsupported("no format that the kernel mounts")))
+) -> Result<(Arc<dyn Backing>, Vec<Loss>)> {
+    let shown = sinterfs_erofs::lookalike::Shown {
+        uid: options.uid,
+        gid: options.gid,
+        umask: options.umask,
+        uuid: sinterfs_mount::IMAGE_UUID,
+    };
+    let made = sinterfs_erofs::lookalike::Lookalike::new(image, shown)?;
+    let losses = made.losses().to_vec();
+    Ok((Arc::new(made), losses))
 }
 
-/// Mounts an image whose content is files of a directory, by the first format that has such images.
+/// Mounts an image whose content is files of a directory, without a process that serves it.
 #[cfg(all(feature = "mount", target_os = "linux"))]
-pub fn mount_overlay(
+pub(crate) fn mount_overlay(
     image: &Path,
     open: &OpenOptions,
     dir: &Path,
     options: &sinterfs_mount::MountOptions,
 ) -> Result<ObjectVerification> {
-    let mounted = FORMATS
-        .iter()
-        .find_map(|format| format.mount_overlay(image, open, dir, options));
-    mounted.unwrap_or_else(|| {
+    #[cfg(feature = "composefs")]
+    {
+        composefs::mount_overlay(image, open, dir, options)
+    }
+    #[cfg(not(feature = "composefs"))]
+    {
+        let _ = (image, open, dir, options);
         let what = "stores of objects: not in this build of the program (Cargo feature \
                     `composefs`)";
         Err(Error::unsupported(what))
-    })
+    }
 }
 
 /// Returns the content of a compressed device, and how an image in it is opened; `None` for other
@@ -284,13 +337,13 @@ pub fn compress_device(
 /// Describes the formats that are written.
 #[cfg(feature = "write")]
 pub fn formats() -> Vec<FormatInfo> {
-    let described = |Writing { format, writer }| {
-        let about = format.about();
+    let described = |new: Writing| {
+        let about = new.format.about();
         FormatInfo {
-            name: format.name(),
+            name: new.format.name(),
             title: about.title,
-            extensions: format.extensions(),
-            levels: levels((0..=9).map_while(|level| writer.codec_of_level(level))),
+            extensions: new.format.extensions(),
+            levels: levels((0..=9).map_while(|level| new.codec_of_level(level))),
             codecs: about.codecs,
             notes: about.notes,
         }

@@ -7,19 +7,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
+use sinterfs_format::OlderPart;
 use sinterfs_model::{Error, Result};
 use sinterfs_remote::Remote;
-
-/// A part of an image that an older one has behind another beginning.
-#[derive(Debug)]
-pub(crate) struct OlderPart {
-    /// Where the part is in the new image.
-    pub(crate) range: Range<u64>,
-    /// The bytes that it begins with.
-    pub(crate) head: Vec<u8>,
-    /// Where the bytes behind these begin in the older image.
-    pub(crate) at: u64,
-}
 
 /// A remote image with parts from an older one.
 pub(crate) struct Splice {
@@ -98,22 +88,20 @@ impl Splice {
     }
 }
 
-impl OlderPart {
-    /// Reads bytes of the part from `start` on, which is an offset in the new image.
-    fn read(&self, older: &dyn ReadAt, start: u64, buf: &mut [u8]) -> Result<()> {
-        let skip = start - self.range.start;
-        let head = usize::try_from(skip).ok();
-        let head = head
-            .and_then(|skip| self.head.get(skip..))
-            .unwrap_or_default();
-        let (first, rest) = buf.split_at_mut(head.len().min(buf.len()));
-        first.copy_from_slice(&head[..first.len()]);
-        if rest.is_empty() {
-            return Ok(());
-        }
-        let behind = skip + first.len() as u64 - self.head.len() as u64;
-        older.read_at(self.at.saturating_add(behind), rest)
+/// Reads bytes of a part from `start` on, which is an offset in the new image.
+fn read_part(part: &OlderPart, older: &dyn ReadAt, start: u64, buf: &mut [u8]) -> Result<()> {
+    let skip = start - part.range.start;
+    let head = usize::try_from(skip).ok();
+    let head = head
+        .and_then(|skip| part.head.get(skip..))
+        .unwrap_or_default();
+    let (first, rest) = buf.split_at_mut(head.len().min(buf.len()));
+    first.copy_from_slice(&head[..first.len()]);
+    if rest.is_empty() {
+        return Ok(());
     }
+    let behind = skip + first.len() as u64 - part.head.len() as u64;
+    older.read_at(part.at.saturating_add(behind), rest)
 }
 
 impl ReadAt for Splice {
@@ -132,7 +120,7 @@ impl ReadAt for Splice {
             let (now, later) = rest.split_at_mut(len.min(rest.len()));
             match origin {
                 PieceOrigin::Remote => self.remote.read_at(piece.start, now)?,
-                PieceOrigin::Older(part) => part.read(&*self.older, piece.start, now)?,
+                PieceOrigin::Older(part) => read_part(part, &*self.older, piece.start, now)?,
             }
             rest = later;
         }

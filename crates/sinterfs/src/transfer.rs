@@ -19,7 +19,7 @@ use crate::open::{open_source, open_with};
 use crate::open_options::OpenOptions;
 use crate::ops::container_config::stored_config;
 use crate::place;
-use crate::registry::{is_dwarfs, older_parts};
+use crate::registry;
 use crate::splice::Splice;
 use crate::verify::trusted_source;
 use crate::write::output::Output;
@@ -255,10 +255,16 @@ impl Download<'_> {
     /// Joins the remote image with what an older one has of it; also returns how much that is.
     fn spliced(&self, remote: &Arc<Remote>, path: &Path) -> Result<(Arc<dyn ReadAt>, u64)> {
         let older = place::source(path, self.options)?;
-        if !is_dwarfs(remote)? {
+        let new = Arc::clone(remote) as Arc<dyn ReadAt>;
+        let Some(format) = registry::sectioned(&new)? else {
             return self.spliced_by_leaves(remote, (older, path));
-        }
-        let parts = older_parts(remote, (&older, path), self.options)?;
+        };
+        let parts = format.older_parts(
+            (&new, &|ranges| remote.peek(ranges)),
+            &older,
+            &self.options.read(),
+            &|error| error.path(path),
+        )?;
         let splice = Splice::new(Arc::clone(remote), older, parts)?;
         let count = splice.older_bytes();
         Ok((Arc::new(splice), count))

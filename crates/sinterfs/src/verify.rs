@@ -12,7 +12,6 @@ mod mend;
 mod parity;
 #[cfg(feature = "write")]
 mod repair;
-pub(crate) mod report;
 #[cfg(feature = "write")]
 mod seems_sound;
 #[cfg(feature = "write")]
@@ -33,10 +32,10 @@ pub use mend::{MendReport, MendRequest, mend};
 pub use parity::{Damage, ParityReport, check_parity, parity_path, write_parity};
 #[cfg(feature = "write")]
 pub use repair::{RepairReport, RepairRequest, repair};
-pub use report::{CheckOptions, CheckReport};
 #[cfg(feature = "write")]
 pub use sign::sign;
 pub use signature::{Signable, read_signature, signature_path, signed_statement};
+pub use sinterfs_format::{CheckOptions, CheckReport};
 
 pub use sinterfs_block::digest::Root;
 pub use sinterfs_block::verity;

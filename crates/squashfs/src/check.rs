@@ -15,7 +15,7 @@ use sinterfs_model::{Cursor, Error, Findings, Ino, Observer, Result, Stage, Tall
 
 use crate::layout::NO_XATTR;
 use crate::read::record::{InodeBody, InodeRecord};
-use crate::read::{OpenOptions, Squashfs};
+use crate::read::{ReadOptions, Squashfs};
 
 /// What a check found.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ pub struct Report {
 /// no image, its version or compressor is unknown, reading failed, or the observer cancelled.
 pub fn check(
     source: Arc<dyn ReadAt>,
-    options: &OpenOptions,
+    options: &ReadOptions,
     deep: bool,
     observer: &dyn Observer,
 ) -> Result<Report> {

@@ -32,5 +32,6 @@ mod xattrs;
 pub use fields::FieldOrder;
 pub use info::{CompressorOptions, StoredBlock};
 pub use locate::{locate, starts_with_magic};
-pub use open::{Offset, OpenOptions, Squashfs};
+pub use open::Squashfs;
+pub use sinterfs_format::ReadOptions;
 pub use superblock::Superblock;

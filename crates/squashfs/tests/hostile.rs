@@ -17,15 +17,15 @@ use sinterfs_block::{MemorySource, ReadAt};
 use sinterfs_model::{Cursor, FileType, Image, Ino, Kind as ErrorKind, Quiet, Result};
 use sinterfs_squashfs::check::check;
 use sinterfs_squashfs::layout::{Compressor, Flags, MAGIC, MetaRef, Superblock};
-use sinterfs_squashfs::read::{Offset, OpenOptions, Squashfs, locate};
+use sinterfs_squashfs::read::{ReadOptions, Squashfs, locate};
 use sinterfs_testkit::Random;
 use zerocopy::IntoBytes;
 
-fn options() -> OpenOptions {
-    OpenOptions {
-        offset: Offset::At(0),
+fn options() -> ReadOptions {
+    ReadOptions {
+        offset: Some(0),
         cache_bytes: 1 << 20,
-        ..OpenOptions::default()
+        ..ReadOptions::default()
     }
 }
 

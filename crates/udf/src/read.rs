@@ -22,4 +22,5 @@ mod walk;
 pub(crate) use extents::UNSTORED;
 pub use nodes::UdfLosses;
 pub(crate) use nodes::{UdfContent, UdfNode};
-pub use open::{OpenOptions, Probe, Udf, probe};
+pub use open::{Probe, Udf, probe};
+pub use sinterfs_format::ReadOptions;

@@ -13,15 +13,15 @@ use sinterfs_block::{MemorySource, ReadAt};
 use sinterfs_model::{Cursor, FileType, Image, Ino, Limits, Quiet, Result};
 use sinterfs_testkit::{Random, noise, read_file, skip};
 use sinterfs_udf::check::check;
-use sinterfs_udf::read::{OpenOptions, Probe, Udf, probe};
+use sinterfs_udf::read::{Probe, ReadOptions, Udf, probe};
 
-fn options() -> OpenOptions {
-    OpenOptions {
+fn options() -> ReadOptions {
+    ReadOptions {
         limits: Limits {
             metadata: 64 << 20,
             ..Limits::default()
         },
-        ..OpenOptions::default()
+        ..ReadOptions::default()
     }
 }
 

@@ -11,7 +11,7 @@ use sinterfs_block::{Bytes, ReadAt};
 use sinterfs_model::{Error, FileType, Image, Ino, InodeReport, Observer, Result, Stage, Tally};
 
 use crate::layout::{HEADER_LEN, HeaderFlags, word};
-use crate::read::{OpenOptions, Part, Wim};
+use crate::read::{Part, ReadOptions, Wim};
 
 /// Bytes that are read at once.
 const PIECE: u64 = 1 << 20;
@@ -29,12 +29,13 @@ const TOGETHER: u64 = 4096;
 /// no image, a part is missing, reading failed, or the observer cancelled.
 pub fn check(
     source: Arc<dyn ReadAt>,
-    options: &OpenOptions,
+    more: &[Arc<dyn ReadAt>],
+    options: &ReadOptions,
     deep: bool,
     observer: &dyn Observer,
 ) -> Result<InodeReport> {
     let mut report = InodeReport::default();
-    let Some(mut image) = report.findings.opened(Wim::open(source, options))? else {
+    let Some(mut image) = report.findings.opened(Wim::open(source, more, options))? else {
         return Ok(report);
     };
     if image.header().flags.has(HeaderFlags::WRITE_IN_PROGRESS) {

@@ -23,8 +23,9 @@ mod stored;
 mod unshown;
 mod xml;
 
-pub use open::{OpenOptions, Wim, WimImage, WimLosses};
+pub use open::{Wim, WimImage, WimLosses};
 pub use parts::{header, is_image};
+pub use sinterfs_format::ReadOptions;
 pub use stored::StoredChunk;
 
 pub(crate) use chunks::ResourceKind;

@@ -30,7 +30,7 @@ fn sizes_that_exceed_64_bits_are_no_panic() {
     let image = open(&bytes).unwrap();
     assert_eq!(image.info().totals.bytes, Some(u64::MAX));
     assert_eq!(image.decoded_bytes(), u64::MAX);
-    let report = check(source(&bytes), &options(), false, &Quiet).unwrap();
+    let report = check(source(&bytes), &[], &options(), false, &Quiet).unwrap();
     assert!(report.findings.is_sound(), "{:?}", report.findings);
 }
 
@@ -239,13 +239,13 @@ fn a_table_of_digests_that_cannot_be_read_is_no_damage() {
         (integrity.at, made.finish_with(&directory(&[]), change))
     };
     let (at, bytes) = image(u32::MAX);
-    let report = check(source(&bytes), &options(), false, &Quiet).unwrap();
+    let report = check(source(&bytes), &[], &options(), false, &Quiet).unwrap();
     let problems = report.findings.into_messages().0;
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert!(problems[0].contains("integrity table"), "{problems:?}");
     assert_eq!(problems[0].matches("corrupt").count(), 1, "{problems:?}");
     let failing = Arc::new(Failing(bytes, at..at + 1));
-    let error = check(failing, &options(), false, &Quiet).unwrap_err();
+    let error = check(failing, &[], &options(), false, &Quiet).unwrap_err();
     assert_eq!(error.kind(), Kind::Io, "{error}");
 }
 
@@ -262,7 +262,7 @@ fn damaged_xml_data_costs_the_names_of_images_alone() {
         let bytes = made.finish_with(&directory(&[file("a", blob)]), change);
         let image = open(&bytes).unwrap();
         assert_eq!(image.images()[0].name, "");
-        let report = check(source(&bytes), &options(), true, &Quiet).unwrap();
+        let report = check(source(&bytes), &[], &options(), true, &Quiet).unwrap();
         let problems = report.findings.into_messages().0;
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].contains("XML data"), "{problems:?}");

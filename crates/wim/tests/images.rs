@@ -12,30 +12,30 @@ use sinterfs_model::{Cursor, FileType, Image, Ino, Kind, Limits, Quiet, Result};
 use sinterfs_testkit::{Random, read_file, shared, skip};
 use sinterfs_wim::check::check;
 use sinterfs_wim::layout::{HEADER_LEN, WimHeader};
-use sinterfs_wim::read::{OpenOptions, Wim};
+use sinterfs_wim::read::{ReadOptions, Wim};
 
 fn source(bytes: &[u8]) -> Arc<dyn ReadAt> {
     Arc::new(MemorySource(bytes.to_vec()))
 }
 
 fn open(bytes: &[u8]) -> Result<Wim> {
-    Wim::open(source(bytes), &small())
+    Wim::open(source(bytes), &[], &small())
 }
 
 /// Options with limits that a small image does not reach.
-fn small() -> OpenOptions {
-    OpenOptions {
+fn small() -> ReadOptions {
+    ReadOptions {
         limits: Limits {
             metadata: 64 << 20,
             block: 256 << 20,
             ..Limits::default()
         },
-        ..OpenOptions::default()
+        ..ReadOptions::default()
     }
 }
 
 fn problems(bytes: &[u8]) -> Vec<String> {
-    let report = check(source(bytes), &small(), true, &Quiet).unwrap();
+    let report = check(source(bytes), &[], &small(), true, &Quiet).unwrap();
     report.findings.into_messages().0
 }
 
@@ -89,7 +89,7 @@ fn read_everything(bytes: &[u8]) {
         }
     }
     let _ = image.stored_chunks(&mut |_| {});
-    let _ = check(source(bytes), &small(), true, &Quiet);
+    let _ = check(source(bytes), &[], &small(), true, &Quiet);
 }
 
 /// The vectors, unpacked.
@@ -138,11 +138,11 @@ fn one_image_of_several() {
     let roots: Vec<_> = walk(&all).into_iter().map(|(path, _)| path).collect();
     assert!(roots.contains(&"/1".to_owned()) && roots.contains(&"/2/book.txt".to_owned()));
     let of = |image: &str| {
-        let options = OpenOptions {
+        let options = ReadOptions {
             image: Some(image.to_owned()),
             ..small()
         };
-        Wim::open(source(&bytes), &options)
+        Wim::open(source(&bytes), &[], &options)
     };
     let count = |image: &Wim| walk(image).len();
     assert_eq!(count(&of("1").unwrap()), count(&of("first").unwrap()));
@@ -309,14 +309,14 @@ fn hostile_metadata_ends_in_errors() {
 #[test]
 fn limits_hold() {
     for (name, bytes) in vectors() {
-        let options = OpenOptions {
+        let options = ReadOptions {
             limits: Limits {
                 metadata: 20_000,
                 ..Limits::default()
             },
-            ..OpenOptions::default()
+            ..ReadOptions::default()
         };
-        let error = Wim::open(source(&bytes), &options).expect_err(&name);
+        let error = Wim::open(source(&bytes), &[], &options).expect_err(&name);
         assert_eq!(error.kind(), Kind::Limit, "{name}: {error}");
     }
 }
@@ -358,18 +358,15 @@ fn parts_and_deltas() {
         .map(|path| std::fs::read(path).unwrap())
         .collect();
     assert!(parts.len() > 2);
-    let with = |more: &[Vec<u8>]| OpenOptions {
-        more: more.iter().map(|bytes| source(bytes)).collect(),
-        ..small()
-    };
+    let with = |more: &[Vec<u8>]| more.iter().map(|bytes| source(bytes)).collect::<Vec<_>>();
     let expected = walk(&open(&bytes).unwrap());
     let mut further = parts[1..].to_vec();
     further.reverse();
-    let split = Wim::open(source(&parts[0]), &with(&further)).unwrap();
+    let split = Wim::open(source(&parts[0]), &with(&further), &small()).unwrap();
     assert_eq!(walk(&split), expected);
-    let report = check(source(&parts[0]), &with(&further), true, &Quiet).unwrap();
+    let report = check(source(&parts[0]), &with(&further), &small(), true, &Quiet).unwrap();
     assert!(report.findings.is_sound(), "{:?}", report.findings);
-    let error = Wim::open(source(&parts[0]), &with(&further[1..])).unwrap_err();
+    let error = Wim::open(source(&parts[0]), &with(&further[1..]), &small()).unwrap_err();
     assert!(error.what().contains("is missing"), "{error}");
 
     // a delta has only what its base has not
@@ -387,6 +384,6 @@ fn parts_and_deltas() {
     let delta = std::fs::read(path.join("delta.wim")).unwrap();
     let error = open(&delta).unwrap_err();
     assert!(error.what().contains("delta"), "{error}");
-    let report = check(source(&delta), &with(&[bytes]), true, &Quiet).unwrap();
+    let report = check(source(&delta), &with(&[bytes]), &small(), true, &Quiet).unwrap();
     assert!(report.findings.is_sound(), "{:?}", report.findings);
 }

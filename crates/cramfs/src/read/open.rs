@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use sinterfs_block::cache::{self, BlockCache};
 use sinterfs_block::{ReadAt, Window};
-use sinterfs_model::{Capability, Error, FileType, FsInfo, ImageInfo, Ino, Limits, Result};
+use sinterfs_format::ReadOptions;
+use sinterfs_model::{Capability, Error, FileType, FsInfo, ImageInfo, Ino, Result};
 
 use super::block_size;
 use super::blocks::BlockReader;
@@ -19,30 +20,6 @@ use crate::layout::{BLOCK_SIZE, Flags, PADDING, SUPERBLOCK_LEN};
 
 /// Bytes from the start on that a remote source fetches when an image is opened.
 const LISTINGS_AHEAD: u64 = 512 << 10;
-
-/// Options for opening an image.
-#[derive(Debug, Clone)]
-pub struct OpenOptions {
-    /// The offset of the image in its file; a padded image starts with its padding.
-    pub offset: u64,
-    /// Bounds of what the image may make the reader allocate.
-    pub limits: Limits,
-    /// The capacity for decoded blocks in bytes, if `cache` is `None`.
-    pub cache_bytes: u64,
-    /// A cache to share with other images.
-    pub cache: Option<Arc<BlockCache>>,
-}
-
-impl Default for OpenOptions {
-    fn default() -> Self {
-        Self {
-            offset: 0,
-            limits: Limits::default(),
-            cache_bytes: 512 << 20,
-            cache: None,
-        }
-    }
-}
 
 /// An opened CRAMFS image. Many threads may read it at once.
 ///
@@ -68,8 +45,8 @@ impl Cramfs {
     ///
     /// `Invalid` if there is no image, `Unsupported` for unknown flags, `Corrupt` if the image is
     /// inconsistent, `Limit` if it exceeds `options.limits`.
-    pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
-        let start = options.offset;
+    pub fn open(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Self> {
+        let start = options.start_offset();
         let located = |error: Error| error.at("superblock", start);
         let whole = Window::from(Arc::clone(&source), start)?;
         let head = SuperblockFields::read(&whole).map_err(located)?;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
 use sinterfs_block::{ReadAt, Window};
-use sinterfs_model::{Capability, Error, FileType, FsInfo, ImageInfo, Ino, Limits, Result};
+use sinterfs_format::ReadOptions;
+use sinterfs_model::{Capability, Error, FileType, FsInfo, ImageInfo, Ino, Result};
 
 use super::budget::MemoryBudget;
 use super::content::CromfsContent;
@@ -16,30 +17,6 @@ use super::fblocks::{FblockReader, stored_between};
 use super::inodes::CromfsInodes;
 use super::lzma;
 use crate::layout::{Features, InodeFields, MAGIC, SUPERBLOCK_LEN, SuperblockFields, Version};
-
-/// Options for opening an image.
-#[derive(Debug, Clone)]
-pub struct OpenOptions {
-    /// The offset of the image in its file.
-    pub offset: u64,
-    /// Bounds of what the image may make the reader allocate.
-    pub limits: Limits,
-    /// The capacity for decoded fblocks in bytes, if `cache` is `None`.
-    pub cache_bytes: u64,
-    /// A cache to share with other images.
-    pub cache: Option<Arc<BlockCache>>,
-}
-
-impl Default for OpenOptions {
-    fn default() -> Self {
-        Self {
-            offset: 0,
-            limits: Limits::default(),
-            cache_bytes: 512 << 20,
-            cache: None,
-        }
-    }
-}
 
 /// An opened Cromfs image. Many threads may read it at once.
 ///
@@ -63,11 +40,13 @@ impl Cromfs {
     ///
     /// `Invalid` if there is no image, `Unsupported` for unknown versions and flags, `Corrupt` if
     /// it is inconsistent, `Limit` if it exceeds `options.limits`.
-    pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
-        let window = Window::from(source, options.offset)?;
-        let head = superblock(&window).map_err(|error| error.at("superblock", options.offset))?;
+    pub fn open(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Self> {
+        let window = Window::from(source, options.start_offset())?;
+        let head =
+            superblock(&window).map_err(|error| error.at("superblock", options.start_offset()))?;
         let mut budget = MemoryBudget::new(&options.limits, window.len());
-        let located = |error: Error, at: u64| error.at("inode", options.offset.saturating_add(at));
+        let located =
+            |error: Error, at: u64| error.at("inode", options.start_offset().saturating_add(at));
         let inotab = single_inode(&window, &head, head.inotab_at, &mut budget)
             .map_err(|error| located(error, head.inotab_at))?;
         let features = features(&head, &inotab).map_err(|e| located(e, head.inotab_at))?;

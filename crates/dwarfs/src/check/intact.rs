@@ -9,14 +9,14 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 use sinterfs_model::Result;
 
-use crate::read::{Dwarfs, OpenOptions};
+use crate::read::{Dwarfs, ReadOptions};
 
 /// Returns the ranges of the file that have sections with the checksum that their header says, as
 /// far as sections follow each other.
 ///
 /// # Errors
 /// Those of finding an image.
-pub fn intact_sections(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Vec<Range<u64>>> {
+pub fn intact_sections(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Vec<Range<u64>>> {
     let reader = Dwarfs::find(source, options)?;
     let mut intact = Vec::new();
     for section in reader.walk() {

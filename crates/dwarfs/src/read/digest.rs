@@ -12,9 +12,10 @@ use sinterfs_block::digest::{Digests, Root};
 use sinterfs_block::{Bytes, ReadAt};
 use sinterfs_model::{Error, Result};
 
-use super::open::{Dwarfs, OpenOptions};
+use super::open::Dwarfs;
 use super::section::{SectionRange, SectionReader};
 use crate::layout::SectionType;
+use sinterfs_format::ReadOptions;
 
 /// The digests stored in an image.
 #[derive(Debug)]
@@ -33,7 +34,7 @@ const SIGNATURE_LIMIT: u64 = 64 << 10;
 /// Reads the section of digests; `None` if there is none.
 ///
 /// `Corrupt` if it is damaged, or does not cover exactly what precedes it.
-pub fn digest(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<DigestSection>> {
+pub fn digest(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Option<DigestSection>> {
     let reader = Dwarfs::find(source, options)?;
     let sections = reader.list(&options.limits, options.salvage)?;
     let Some(range) = sections.digest else {

@@ -14,9 +14,10 @@ use sinterfs_block::{ReadAt, SequentialReader, Window};
 use sinterfs_model::{Error, Result};
 use zerocopy::FromBytes;
 
-use super::open::{Dwarfs, OpenOptions};
+use super::open::Dwarfs;
 use super::section::{SectionRange, SectionReader};
 use crate::layout::{MAGIC, MAJOR, SectionHeaderV2};
+use sinterfs_format::ReadOptions;
 
 /// The length of the header of a section.
 pub const HEADER: u64 = SectionHeaderV2::SIZE as u64;
@@ -39,7 +40,7 @@ pub struct StoredSection {
 /// Those of reading; `Invalid` if it is no image.
 pub fn sections(
     source: Arc<dyn ReadAt>,
-    options: &OpenOptions,
+    options: &ReadOptions,
 ) -> Result<Option<Vec<StoredSection>>> {
     let reader = Dwarfs::find(source, options)?;
     let Some(entries) = reader.index(&options.limits)? else {
@@ -68,7 +69,7 @@ impl OlderSections {
     ///
     /// # Errors
     /// `Invalid` if it is no image; `Corrupt` if its headers do not follow each other.
-    pub fn of(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
+    pub fn of(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Self> {
         let reader = Dwarfs::find(Arc::clone(&source), options)?;
         let mut by_len: HashMap<u64, Vec<u64>> = HashMap::new();
         for (number, found) in (0_u64..).zip(reader.walk().take_while(|_| reader.is_v2())) {

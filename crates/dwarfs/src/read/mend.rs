@@ -12,9 +12,10 @@ use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Kind, Result};
 
 use super::metadata_copy::{both_damaged, read_copy};
-use super::open::{Dwarfs, OpenOptions};
+use super::open::Dwarfs;
 use super::section::{SectionRange, SectionReader};
 use crate::layout::{FileHeader, SectionType};
+use sinterfs_format::ReadOptions;
 
 /// A section that is damaged, and was restored.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ pub struct MendedSection {
 /// and `None` for an image without copies.
 ///
 /// `Corrupt` if a copy that is needed is damaged, too, or if the image's sections cannot be found.
-pub fn mend(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<Vec<MendedSection>>> {
+pub fn mend(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Option<Vec<MendedSection>>> {
     let reader = Dwarfs::find(source, options)?;
     let sections = reader.list(&options.limits, true)?;
     let Some(copy) = sections.copy else {

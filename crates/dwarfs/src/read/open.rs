@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use sinterfs_block::cache::{self, BlockCache};
 use sinterfs_block::{ReadAt, Window};
-use sinterfs_model::{Capability, Error, FsInfo, ImageInfo, Ino, Limits, Result};
+use sinterfs_format::ReadOptions;
+use sinterfs_model::{Capability, Error, FsInfo, ImageInfo, Ino, Result};
 
 use super::locate::{self, locate};
 use super::metadata::Metadata;
@@ -19,49 +20,6 @@ use super::validate::{self, Derived};
 use super::xattrs::XattrState;
 use crate::layout::xattrs::XattrTableHeader;
 use crate::layout::{MAJOR, SectionType};
-
-/// The offset of an image in its file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Offset {
-    /// That of the first image found, behind any header.
-    #[default]
-    Auto,
-    /// This byte.
-    At(u64),
-}
-
-/// Options for opening an image.
-#[derive(Debug, Clone)]
-pub struct OpenOptions {
-    /// The offset of the image.
-    pub offset: Offset,
-    /// The length of the image in bytes, if something follows it in its file.
-    pub len: Option<u64>,
-    /// Bounds of what the image may make the reader allocate.
-    pub limits: Limits,
-    /// The capacity for decoded blocks in bytes, if `cache` is `None`.
-    pub cache_bytes: u64,
-    /// A cache to share with other images.
-    pub cache: Option<Arc<BlockCache>>,
-    /// Whether an image is opened that is damaged or cut behind its metadata, and has no index.
-    pub salvage: bool,
-    /// The list of sections that digests with a proven root have; `len` is what they cover.
-    pub sections: Option<Arc<[u64]>>,
-}
-
-impl Default for OpenOptions {
-    fn default() -> Self {
-        Self {
-            offset: Offset::Auto,
-            len: None,
-            limits: Limits::default(),
-            cache_bytes: 512 << 20,
-            cache: None,
-            salvage: false,
-            sections: None,
-        }
-    }
-}
 
 /// An opened DwarFS image. Many threads may read it at once.
 ///
@@ -97,7 +55,7 @@ impl Dwarfs {
     ///
     /// `Invalid` if there is no image, `Unsupported` for unknown versions and features, `Corrupt`
     /// if the image contradicts itself, `Limit` if it asks for more than `options.limits`.
-    pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
+    pub fn open(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Self> {
         let reader = Self::find(source, options)?;
         let sections = reader.list(&options.limits, options.salvage)?;
         let missing = |kind: SectionType| {
@@ -189,10 +147,10 @@ impl Dwarfs {
     }
 
     /// Finds the image in its file and checks its version.
-    pub(crate) fn find(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<SectionReader> {
+    pub(crate) fn find(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<SectionReader> {
         let start = match options.offset {
-            Offset::At(offset) => offset,
-            Offset::Auto => locate(&*source)?
+            Some(offset) => offset,
+            None => locate(&*source)?
                 .ok_or_else(|| Error::invalid("no DwarFS image was found in the file"))?,
         };
         let header = locate::version(&*source, start)?;

@@ -9,8 +9,9 @@ use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Kind, Result};
 
 use super::info::ListedSection;
-use super::open::{Dwarfs, OpenOptions};
+use super::open::Dwarfs;
 use crate::layout::MAJOR;
+use sinterfs_format::ReadOptions;
 
 /// An image as far as it can be understood without its metadata.
 #[derive(Debug)]
@@ -33,7 +34,7 @@ pub struct Survey {
 ///
 /// `Invalid` if there is no image, `Unsupported` for unknown versions, `Limit` for too many
 /// sections.
-pub fn survey(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Survey> {
+pub fn survey(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Survey> {
     let reader = Dwarfs::find(source, options)?;
     let index = reader.index(&options.limits)?;
     let mut found = Survey {

@@ -11,7 +11,7 @@ use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Result, Setting};
 
 use crate::layout::{SectionCompression, SectionType};
-use crate::read::{Dwarfs, OpenOptions};
+use crate::read::{Dwarfs, ReadOptions};
 use crate::write::{Index, assemble, set_minor};
 
 /// The number of bytes copied at once.
@@ -21,7 +21,7 @@ const STEP: usize = 1 << 20;
 /// if the image has no digests, or if sections other than signatures and index follow them.
 pub fn sign(
     source: &Arc<dyn ReadAt>,
-    options: &OpenOptions,
+    options: &ReadOptions,
     signature: &[u8],
     out: &mut dyn Write,
 ) -> Result<()> {

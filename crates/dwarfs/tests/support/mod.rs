@@ -5,14 +5,14 @@
 use std::sync::Arc;
 
 use sinterfs_block::MemorySource;
-use sinterfs_dwarfs::read::{Dwarfs, OpenOptions};
+use sinterfs_dwarfs::read::{Dwarfs, ReadOptions};
 use sinterfs_model::Result;
 
 pub use sinterfs_testkit::{read_file, shared};
 
 /// Opens an image in memory with the default options.
 pub fn open(bytes: Vec<u8>) -> Result<Dwarfs> {
-    Dwarfs::open(Arc::new(MemorySource(bytes)), &OpenOptions::default())
+    Dwarfs::open(Arc::new(MemorySource(bytes)), &ReadOptions::default())
 }
 
 /// Makes an uncompressed section like another one with new content.

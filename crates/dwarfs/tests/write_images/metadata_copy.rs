@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sinterfs_block::MemorySource;
 use sinterfs_dwarfs::check::check;
 use sinterfs_dwarfs::layout::SectionType;
-use sinterfs_dwarfs::read::{Dwarfs, OpenOptions};
+use sinterfs_dwarfs::read::{Dwarfs, ReadOptions};
 use sinterfs_dwarfs::write::WriteOptions;
 use sinterfs_model::Quiet;
 
@@ -44,7 +44,7 @@ fn metadata(image: &[u8]) -> Vec<std::ops::Range<usize>> {
 /// Returns the problems that a check finds.
 fn problems(image: &[u8]) -> Vec<String> {
     let source = Arc::new(MemorySource(image.to_vec()));
-    let report = check(source, &OpenOptions::default(), false, 1, &Quiet).unwrap();
+    let report = check(source, &ReadOptions::default(), false, 1, &Quiet).unwrap();
     let problems = report.findings.problems().iter();
     problems.map(ToString::to_string).collect()
 }
@@ -107,7 +107,7 @@ fn a_damaged_copy_harms_nothing_and_is_told() {
             let mut image = image.clone();
             image[range.start + 70] ^= 1;
             let source = Arc::new(MemorySource(image));
-            let opened = Dwarfs::open(source, &OpenOptions::default());
+            let opened = Dwarfs::open(source, &ReadOptions::default());
             // the hash that readers do not compare leaves the copy usable
             let is_usable = at == 9
                 || opened
@@ -146,7 +146,7 @@ fn an_image_that_is_cut_is_refused_or_complete() {
     let (last, mut opened) = (metadata(&whole).pop().unwrap().end, 0);
     for len in (metadata(&whole)[0].start..whole.len()).rev() {
         let source = Arc::new(MemorySource(whole[..len].to_vec()));
-        if let Ok(image) = Dwarfs::open(source, &OpenOptions::default()) {
+        if let Ok(image) = Dwarfs::open(source, &ReadOptions::default()) {
             assert!(len >= last, "opened from {len} bytes");
             compare(&own::list(&image), &expected);
             opened += 1;
@@ -180,6 +180,6 @@ fn the_copy_of_another_image_is_not_used() {
         "{found:?}"
     );
     image[range.start + 70] ^= 1;
-    let opened = Dwarfs::open(Arc::new(MemorySource(image)), &OpenOptions::default());
+    let opened = Dwarfs::open(Arc::new(MemorySource(image)), &ReadOptions::default());
     assert!(opened.is_err());
 }

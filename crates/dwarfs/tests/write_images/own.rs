@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sinterfs_block::MemorySource;
-use sinterfs_dwarfs::read::{Dwarfs, OpenOptions};
+use sinterfs_dwarfs::read::{Dwarfs, ReadOptions};
 use sinterfs_model::{Cursor, ExtentSource, FileType, Image, Ino};
 
 use crate::listing::{Entry, HASHED, Listing, sha256};
@@ -14,7 +14,7 @@ use crate::sample::Piece;
 /// Opens an image.
 pub fn open(image: &[u8]) -> Dwarfs {
     let source = Arc::new(MemorySource(image.to_vec()));
-    Dwarfs::open(source, &OpenOptions::default()).expect("our reader opens the image")
+    Dwarfs::open(source, &ReadOptions::default()).expect("our reader opens the image")
 }
 
 /// Lists an image.

@@ -6,7 +6,7 @@ use sinterfs_model::{Cursor, ExtentSource, FileType, Ino};
 use sinterfs_testkit::{Builder, MemImage, Piece, meta, noise, sample};
 
 use super::*;
-use crate::read::{Erofs, OpenOptions};
+use crate::read::{Erofs, ReadOptions};
 
 fn look(image: MemImage) -> (Arc<dyn Image>, Arc<Lookalike>) {
     let image: Arc<dyn Image> = Arc::new(image);
@@ -16,7 +16,7 @@ fn look(image: MemImage) -> (Arc<dyn Image>, Arc<Lookalike>) {
 
 fn open(made: &Arc<Lookalike>) -> Erofs {
     let source = Arc::clone(made) as Arc<dyn ReadAt>;
-    Erofs::open(source, &OpenOptions::default()).unwrap()
+    Erofs::open(source, &ReadOptions::default()).unwrap()
 }
 
 fn names(image: &dyn Image, dir: Ino) -> Vec<(Vec<u8>, Ino)> {

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use sinterfs_block::cache::{self, BlockCache};
 use sinterfs_block::{ReadAt, Window};
-use sinterfs_model::{Capability, FsInfo, ImageInfo, Ino, Kind, Limits, ListingErrors, Result};
+use sinterfs_format::ReadOptions;
+use sinterfs_model::{Capability, FsInfo, ImageInfo, Ino, Kind, ListingErrors, Result};
 use zerocopy::FromBytes;
 
 use super::checked_tables::CheckedTables;
@@ -18,47 +19,6 @@ use super::erofs::Erofs;
 use super::found_extents::FoundExtents;
 use super::superblock::{self, Superblock};
 use crate::layout::{self, COMPOSEFS_MAGIC, ComposefsHeader, INODE_SLOT, SUPERBLOCK_OFFSET};
-
-/// How to open an image.
-#[derive(Clone)]
-pub struct OpenOptions {
-    /// The offset of the image in its source.
-    pub offset: u64,
-    /// The image's further devices in order; a missing one is an error when it is needed.
-    pub devices: Vec<Arc<dyn ReadAt>>,
-    /// The limits of what the image may make the reader allocate.
-    pub limits: Limits,
-    /// The bytes of decoded pclusters and metadata to keep, if `cache` is not given.
-    pub cache_bytes: u64,
-    /// A cache to share with other images.
-    pub cache: Option<Arc<BlockCache>>,
-    /// Whether an image is opened whose superblock does not match its checksum.
-    pub salvage: bool,
-}
-
-impl std::fmt::Debug for OpenOptions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenOptions")
-            .field("offset", &self.offset)
-            .field("devices", &self.devices.len())
-            .field("limits", &self.limits)
-            .field("cache_bytes", &self.cache_bytes)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Default for OpenOptions {
-    fn default() -> Self {
-        Self {
-            offset: 0,
-            devices: Vec::new(),
-            limits: Limits::default(),
-            cache_bytes: 512 << 20,
-            cache: None,
-            salvage: false,
-        }
-    }
-}
 
 /// The typical size of a cached block in bytes.
 const TYPICAL: u64 = 64 << 10;
@@ -75,18 +35,32 @@ impl Erofs {
     ///
     /// `Invalid` if there is no image, `Unsupported` for unknown features, `Corrupt` if the
     /// superblock or the special inodes contradict themselves.
-    pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
-        let source = window(source, options.offset)?;
+    pub fn open(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Self> {
+        Self::open_with(source, &[], options)
+    }
+
+    /// Opens an image whose further devices are these, in their order; a missing one is an error
+    /// when it is needed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Erofs::open`].
+    pub fn open_with(
+        source: Arc<dyn ReadAt>,
+        devices: &[Arc<dyn ReadAt>],
+        options: &ReadOptions,
+    ) -> Result<Self> {
+        let source = window(source, options.start_offset())?;
         let superblock = Superblock::read(&*source, options.salvage)?;
         let info = image_info(&superblock, source.len());
         source.will_need(&[metadata_ahead(&superblock)]);
         let composefs = composefs_version(&*source)?;
         let bits = superblock.block_bits;
-        let devices = Devices::new(source, &superblock.devices, &options.devices, bits)?;
+        let devices = Devices::new(source, &superblock.devices, devices, bits)?;
         let cache = options.cache.clone();
         let mut image = Self {
             superblock,
-            offset: options.offset,
+            offset: options.start_offset(),
             devices,
             prefixes: Vec::new(),
             packed: None,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use sinterfs_block::{MemorySource, ReadAt};
-use sinterfs_erofs::read::{Erofs, OpenOptions};
+use sinterfs_erofs::read::{Erofs, ReadOptions};
 use sinterfs_model::Result;
 
 pub use sinterfs_testkit::read_file;
@@ -49,10 +49,10 @@ pub fn open(image: Vec<u8>, devices: &[Vec<u8>]) -> Result<Erofs> {
     let sources = devices
         .iter()
         .map(|device| Arc::new(MemorySource(device.clone())) as Arc<dyn ReadAt>);
-    let options = OpenOptions {
-        devices: sources.collect(),
+    let devices: Vec<_> = sources.collect();
+    let options = ReadOptions {
         cache_bytes: 16 << 20,
-        ..OpenOptions::default()
+        ..ReadOptions::default()
     };
-    Erofs::open(Arc::new(MemorySource(image)), &options)
+    Erofs::open_with(Arc::new(MemorySource(image)), &devices, &options)
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
 use sinterfs_block::{ReadAt, Window};
+use sinterfs_format::ReadOptions;
 use sinterfs_model::{
     Capability, Error, FileType, FsInfo, ImageInfo, Ino, Limits, ListingErrors, Result,
 };
@@ -17,17 +18,6 @@ use super::listings::ListingCache;
 use crate::layout::{
     ExtInode, ExtSuperblock, INODE_READ, Incompat, ROOT, SUPERBLOCK_AT, SUPERBLOCK_LEN, part,
 };
-
-/// Options for opening a file system.
-#[derive(Debug, Clone, Default)]
-pub struct OpenOptions {
-    /// The offset of the file system in its file.
-    pub offset: u64,
-    /// Bounds of what the image may make the reader allocate.
-    pub limits: Limits,
-    /// A cache to share with other images; content is not encoded, so it stays empty.
-    pub cache: Option<Arc<BlockCache>>,
-}
 
 /// An opened file system. Many threads may read it at once.
 pub struct Ext {
@@ -56,9 +46,10 @@ impl Ext {
     ///
     /// `Invalid` if there is none, `Unsupported` for unknown features and a journal that has to be
     /// replayed, `Corrupt` if it is inconsistent, `Limit` if it exceeds `options.limits`.
-    pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
-        let in_superblock = |error: Error| error.at("superblock", options.offset + SUPERBLOCK_AT);
-        let window = Window::from(source, options.offset)?;
+    pub fn open(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Self> {
+        let in_superblock =
+            |error: Error| error.at("superblock", options.start_offset() + SUPERBLOCK_AT);
+        let window = Window::from(source, options.start_offset())?;
         if !is_image(&window, 0)? {
             return Err(in_superblock(Error::invalid(
                 "no ext2, ext3 or ext4 file system",

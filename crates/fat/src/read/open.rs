@@ -6,21 +6,11 @@ use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
 use sinterfs_block::{ReadAt, Window};
-use sinterfs_model::{Capability, Error, FsInfo, ImageInfo, Ino, Limits, Result};
+use sinterfs_format::ReadOptions;
+use sinterfs_model::{Capability, Error, FsInfo, ImageInfo, Ino, Result};
 
 use super::boot::BootSector;
 use super::nodes::{FatLosses, FatNodes};
-
-/// Options for opening an image.
-#[derive(Debug, Clone, Default)]
-pub struct OpenOptions {
-    /// The offset of the image in its file.
-    pub offset: u64,
-    /// Bounds of what the image may make the reader allocate.
-    pub limits: Limits,
-    /// A cache to share with other images; content is not encoded, so it stays empty.
-    pub cache: Option<Arc<BlockCache>>,
-}
 
 /// An opened FAT file system. Many threads may read it at once.
 ///
@@ -45,8 +35,8 @@ impl Fat {
     ///
     /// `Invalid` if there is none, `Corrupt` if it is inconsistent, `Limit` if it exceeds
     /// `options.limits`.
-    pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
-        let start = options.offset;
+    pub fn open(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Self> {
+        let start = options.start_offset();
         let located = |error: Error| error.at("boot sector", start);
         let boot = BootSector::read(&*source, start).map_err(located)?;
         let len = source.len().saturating_sub(start).min(boot.len);

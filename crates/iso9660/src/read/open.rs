@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use sinterfs_block::cache::{self, BlockCache};
 use sinterfs_block::{ReadAt, Window};
-use sinterfs_model::{Capability, Error, FileType, FsInfo, ImageInfo, Ino, Kind, Limits, Result};
+use sinterfs_format::ReadOptions;
+use sinterfs_model::{Capability, Error, FileType, FsInfo, ImageInfo, Ino, Kind, Result};
 
 use super::boot::BootCatalog;
 use super::magic::MagicMemory;
@@ -21,30 +22,6 @@ use super::sessions;
 use super::volumes::Volumes;
 use super::walk::{self, TreeKind};
 use crate::layout::{CharacterSet, SystemUseEntries, VolumeFields, signature};
-
-/// Options for opening an image.
-#[derive(Debug, Clone)]
-pub struct OpenOptions {
-    /// The offset of the image in its file.
-    pub offset: u64,
-    /// Bounds of what the image may make the reader allocate.
-    pub limits: Limits,
-    /// The capacity for decoded blocks in bytes, if `cache` is `None`.
-    pub cache_bytes: u64,
-    /// A cache to share with other images.
-    pub cache: Option<Arc<BlockCache>>,
-}
-
-impl Default for OpenOptions {
-    fn default() -> Self {
-        Self {
-            offset: 0,
-            limits: Limits::default(),
-            cache_bytes: 512 << 20,
-            cache: None,
-        }
-    }
-}
 
 /// Where names come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,8 +69,8 @@ impl Iso9660 {
     ///
     /// `Invalid` if there is no image, `Corrupt` if it is inconsistent, `Limit` if it exceeds
     /// `options.limits`.
-    pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
-        let window = Window::from(source, options.offset)?;
+    pub fn open(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Self> {
+        let window = Window::from(source, options.start_offset())?;
         let sessions = sessions::find(&window)?;
         let session = sessions.last().copied().unwrap_or(0);
         let volumes = Volumes::read(&window, session)?;

@@ -4,23 +4,12 @@
 
 use std::collections::BTreeMap;
 
+use sinterfs_model::StoredBlock;
+
 use super::sums::{Sum, largest_first};
 
 /// Cells of the map of blocks at most.
 const CELLS: u64 = 1024;
-
-/// A stored block.
-#[derive(Debug, Clone, Copy)]
-pub struct StoredBlock<'a> {
-    /// Its number, as extents name it.
-    pub block: u64,
-    /// Bytes in the image.
-    pub stored: u64,
-    /// What encoded it.
-    pub codec: &'a str,
-    /// The kind of its content, where that is known.
-    pub category: &'a str,
-}
 
 /// Neighbouring blocks of one codec and category.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 
 use sinterfs_model::Category;
 
-use crate::read_cost::PriceFactor;
+use crate::price_factor::PriceFactor;
 
 /// Contents in the order of storage, and those that should begin a block.
 #[derive(Debug)]

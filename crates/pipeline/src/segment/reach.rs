@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use crate::read_cost::PriceFactor;
+use crate::price_factor::PriceFactor;
 
 /// Bytes that may be decoded for each byte that is not stored again.
 const DECODED_PER_SAVED: u64 = 128;

@@ -16,12 +16,12 @@ mod scan;
 
 use std::sync::Arc;
 
-use sinterfs_model::{BlockId, Category, Error, MapExtent, Observer, Result, Segment};
+use sinterfs_model::{BlockId, Category, Error, MapExtent, Observer, ReadCost, Result, Segment};
 
 use crate::anchors::{Anchor, Anchors, BlockPosition, Spacing};
 use crate::base::BaseBlocks;
 use crate::match_store::{MatchStore, Retention};
-use crate::read_cost::{PriceFactor, ReadCost};
+use crate::price_factor::PriceFactor;
 use crate::segment::base_follow::{BaseFollower, BaseUsage};
 use crate::segment::reach::Reach;
 use crate::segment::segmented::{ExtentList, Segmented};

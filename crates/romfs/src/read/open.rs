@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
 use sinterfs_block::{ReadAt, Window};
-use sinterfs_model::{Capability, Error, FileType, FsInfo, ImageInfo, Ino, Limits, Result};
+use sinterfs_format::ReadOptions;
+use sinterfs_model::{Capability, Error, FileType, FsInfo, ImageInfo, Ino, Result};
 
 use super::inodes::InodeTable;
 use super::record::{ALIGN, HEADER_LEN, name};
@@ -18,17 +19,6 @@ const MAGIC: &[u8; 8] = b"-rom1fs-";
 
 /// The block size that Linux reports.
 const BLOCK_SIZE: u64 = 1024;
-
-/// Options for opening an image.
-#[derive(Debug, Clone, Default)]
-pub struct OpenOptions {
-    /// The offset of the image in its file.
-    pub offset: u64,
-    /// Bounds of what the image may make the reader allocate.
-    pub limits: Limits,
-    /// A cache to share with other images; content is not encoded, so it stays empty.
-    pub cache: Option<Arc<BlockCache>>,
-}
 
 /// An opened romfs image. Many threads may read it at once.
 ///
@@ -53,8 +43,8 @@ impl Romfs {
     ///
     /// `Invalid` if there is no image, `Corrupt` if it is inconsistent, `Limit` if it exceeds
     /// `options.limits`.
-    pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
-        let start = options.offset;
+    pub fn open(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Self> {
+        let start = options.start_offset();
         let located = |error: Error| error.at("superblock", start);
         if !is_image(&*source, start)? {
             return Err(located(Error::invalid("no romfs image")));

@@ -13,7 +13,6 @@ use sinterfs_mount::{LowerLayer, MountOptions, Session, Upper};
 
 use crate::mount::kernel_backing::KernelBacking;
 use crate::mount::memory::threads_within_limit;
-use crate::registry;
 
 /// By whom names and attributes are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -163,7 +162,7 @@ fn kernel_backing(
         let what = format!("{inodes} inodes take long to mount through the kernel");
         return Err(Error::limit(what));
     }
-    let computed = registry::kernel_backing(image, options)?;
+    let computed = KernelBacking::new(Arc::clone(image), options)?;
     if let Some(loss) = computed.losses.first().filter(|_| !asked) {
         let what = format!(
             "the kernel's EROFS would not show {} {}",

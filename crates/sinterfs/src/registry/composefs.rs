@@ -12,24 +12,18 @@ mod object_store;
 #[cfg(all(feature = "mount", target_os = "linux"))]
 mod overlay_mount;
 
-#[cfg(all(feature = "mount", target_os = "linux"))]
-use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
+use sinterfs_format::{About, Bid, CheckOptions, CheckReport, Format, Handle, ReadOptions};
 use sinterfs_model::{Observer, Result, Setting};
 
-use super::erofs::ErofsFormat;
 #[cfg(feature = "write")]
-use crate::about::About;
-use crate::format::Format;
-use crate::handle::{Bid, Handle};
+pub(crate) use build::build;
 #[cfg(all(feature = "mount", target_os = "linux"))]
-use crate::mount::object_verification::ObjectVerification;
-use crate::open_options::OpenOptions;
-use crate::verify::report::{CheckOptions, CheckReport};
-#[cfg(feature = "write")]
-use crate::write::format_writer::FormatWriter;
+pub(crate) use overlay_mount::mount_overlay;
+
+use sinterfs_erofs::format::ErofsFormat;
 
 /// composefs: metadata in an EROFS image, content in a store of objects.
 #[derive(Debug)]
@@ -44,7 +38,7 @@ impl Format for ComposefsFormat {
         &["composefs", "cfs"]
     }
 
-    fn bid(&self, _: &Arc<dyn ReadAt>, _: &OpenOptions) -> Result<Bid> {
+    fn bid(&self, _: &Arc<dyn ReadAt>, _: &ReadOptions) -> Result<Bid> {
         // every such image is one of EROFS, and recognised as that
         Ok(Bid::No)
     }
@@ -53,32 +47,20 @@ impl Format for ComposefsFormat {
         ErofsFormat.reader_options()
     }
 
-    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+    fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
         ErofsFormat.open(source, options)
     }
 
     fn check(
         &self,
         source: Arc<dyn ReadAt>,
-        options: &OpenOptions,
+        options: &ReadOptions,
         depth: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
         ErofsFormat.check(source, options, depth, observer)
     }
 
-    #[cfg(all(feature = "mount", target_os = "linux"))]
-    fn mount_overlay(
-        &self,
-        image: &Path,
-        open: &OpenOptions,
-        dir: &Path,
-        options: &sinterfs_mount::MountOptions,
-    ) -> Option<Result<ObjectVerification>> {
-        Some(overlay_mount::mount_overlay(image, open, dir, options))
-    }
-
-    #[cfg(feature = "write")]
     fn about(&self) -> About {
         About {
             title: "composefs",
@@ -86,10 +68,5 @@ impl Format for ComposefsFormat {
             notes: "The same images, and so the same digests, as mkcomposefs 1.0.8; hard links \
                     become separate files, as there. See docs/formats/composefs.md.",
         }
-    }
-
-    #[cfg(feature = "write")]
-    fn writer(&self) -> Option<&dyn FormatWriter> {
-        Some(&build::ComposefsBuilder)
     }
 }

@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use sinterfs_model::TailPlacement;
-use sinterfs_pipeline::ReadCost;
+use sinterfs_format::Purpose;
+use sinterfs_model::{ReadCost, TailPlacement};
 
-use crate::write::purpose::Purpose;
 use crate::write::request::{BuildRequest, ComposefsOptions};
 
 /// The format of a new image, with options that it alone has.

@@ -8,11 +8,11 @@
 use std::sync::Arc;
 
 use sinterfs_block::{ReadAt, Window};
+use sinterfs_format::InfoRows;
 use sinterfs_model::{Error, Kind, Result, Setting};
 use sinterfs_partition::{Partition, PartitionTable};
 
 use crate::disk::{ChosenPartition, PassedOver, rows_of};
-use crate::info::InfoRows;
 use crate::open_options::OpenOptions;
 use crate::registry::{for_image, format_of};
 
@@ -122,15 +122,15 @@ fn found(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<Chose
 }
 
 /// Lists the partitions with images.
-fn images(table: &PartitionTable, formats: &[Option<&'static str>]) -> Vec<PartitionImage> {
+fn images(table: &PartitionTable, formats: &[Option<Found>]) -> Vec<PartitionImage> {
     let formats = table.partitions.iter().zip(formats);
-    let image = |(part, format): (&Partition, &Option<&'static str>)| {
-        let format = (*format)?;
+    let image = |(part, found): (&Partition, &Option<Found>)| {
+        let (format, is_for_boot) = (*found)?;
         let is_for_firmware = part.is_for_firmware();
         Some(PartitionImage {
             number: part.number,
             format,
-            is_for_boot: is_for_firmware || format == "fat",
+            is_for_boot: is_for_firmware || is_for_boot,
             is_for_firmware,
         })
     };
@@ -148,12 +148,18 @@ fn passed_over(images: &[PartitionImage]) -> PassedOver {
     }
 }
 
-/// Returns the name of the format in each partition.
+/// What is in a partition: the name of its format, and whether a boot loader reads it.
+type Found = (&'static str, bool);
+
+/// The name of compressed devices.
+const COMPRESSED: &str = "cloop";
+
+/// Returns the format in each partition.
 fn formats(
     table: &PartitionTable,
     source: &Arc<dyn ReadAt>,
     options: &OpenOptions,
-) -> Result<Vec<Option<&'static str>>> {
+) -> Result<Vec<Option<Found>>> {
     let format = |part: &Partition| {
         if part.problem.is_some() {
             return Ok(None);
@@ -161,9 +167,10 @@ fn formats(
         let window = Window::new(Arc::clone(source), part.start, part.len)?;
         let window: Arc<dyn ReadAt> = Arc::new(window);
         if sinterfs_cloop::is_image(&*window, 0)? {
-            return Ok(Some("cloop"));
+            return Ok(Some((COMPRESSED, false)));
         }
-        format_of(&window, options)
+        let format = format_of(&window, options)?;
+        Ok(format.map(|format| (format.name(), format.is_for_boot())))
     };
     table.partitions.iter().map(format).collect()
 }
@@ -173,6 +180,7 @@ pub(crate) fn list(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Op
     let Some(table) = sinterfs_partition::read(&**source)? else {
         return Ok(None);
     };
-    let formats = formats(&table, source, options)?;
+    let found = formats(&table, source, options)?.into_iter();
+    let formats: Vec<_> = found.map(|found| found.map(|(name, _)| name)).collect();
     Ok(Some(rows_of(&table, Some(&formats))))
 }

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
+use sinterfs_format::Format;
 use sinterfs_model::{Error, Result, Setting};
 
-use crate::format::Format;
 use crate::open_options::OpenOptions;
 use crate::registry::{FORMATS, for_image};
 

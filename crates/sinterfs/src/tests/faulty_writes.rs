@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use sinterfs_block::MemorySource;
 use sinterfs_block::ReadAt;
+use sinterfs_format::{MetadataPlan, RewriteOptions};
 use sinterfs_model::{Quiet, Result};
 use sinterfs_ops::{Archive, ArchiveFormat, ArchiveOptions};
 use sinterfs_testkit::{Fault, at_every_call};
@@ -14,7 +15,7 @@ use crate::write::base::OpenBase;
 use crate::write::build::prepare;
 use crate::write::device_options::DeviceOptions;
 use crate::write::request::BuildRequest;
-use crate::write::reuse::{MetadataPlan, RewriteOptions};
+use crate::write::resolve::create_options;
 
 /// Makes something with a fault at every call: it is an error or the same bytes.
 fn at_every_call_it_is_right(make: impl Fn(&Fault) -> Result<Vec<u8>>) {
@@ -92,8 +93,8 @@ fn recompression_fails_whichever_read_or_write_fails() {
     let request = request(&tree, "dwarfs");
     let old = image_of(&request);
     let prepared = prepare(&request, &Quiet).unwrap();
-    let writer = registry::by_name("dwarfs").unwrap().writer;
-    let create = writer.resolve("dwarfs", &request, &prepared).unwrap();
+    let writer = registry::by_name("dwarfs").unwrap().by_pipeline().unwrap();
+    let create = create_options(&request, "dwarfs", writer, &prepared).unwrap();
     let options = RewriteOptions {
         compression: Some("zstd:level=5".parse().unwrap()),
         by_category: Vec::new(),
@@ -118,7 +119,7 @@ fn a_signature_is_not_embedded_if_a_read_or_a_write_fails() {
     let tree = dir.path().join("tree");
     make_tree(&tree);
     let old = image_of(&request(&tree, "dwarfs"));
-    let writer = registry::by_name("dwarfs").unwrap().writer;
+    let writer = registry::by_name("dwarfs").unwrap().by_pipeline().unwrap();
     at_every_call_it_is_right(|fault| {
         let source = FaultySource::shared(&old, fault);
         let mut sink = FaultySink::new(fault);

@@ -18,6 +18,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use sinterfs_block::{MemorySource, ReadAt, Sink};
+use sinterfs_format::{Blob, FormerRuns};
 use sinterfs_model::{Error, Quiet, Result};
 use sinterfs_testkit::{Fault, noise};
 
@@ -25,8 +26,6 @@ use crate::image::Image;
 use crate::open_options::{OpenOptions, shared_cache};
 use crate::registry;
 use crate::write::build::prepare;
-use crate::write::create::Blob;
-use crate::write::former_runs::FormerRuns;
 use crate::write::input::opened::OpenInput;
 use crate::write::job::Prepared;
 use crate::write::pack::Work;
@@ -35,7 +34,7 @@ use crate::write::request::BuildRequest;
 
 /// Returns the formats that the pipeline writes.
 fn written() -> impl Iterator<Item = &'static str> {
-    let by_pipeline = registry::written().filter(|new| new.writer.pipeline().is_some());
+    let by_pipeline = registry::written().filter(|new| new.pipeline.is_some());
     by_pipeline.map(|new| new.format.name())
 }
 
@@ -131,7 +130,7 @@ fn write(
     let new = registry::for_output(request.format.as_deref(), None)?;
     let work = Work {
         name: new.format.name(),
-        format: new.writer.pipeline().unwrap(),
+        format: new.pipeline.unwrap(),
         request,
         prepared,
     };

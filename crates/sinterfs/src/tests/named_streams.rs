@@ -25,7 +25,7 @@ fn write(
     let new = registry::for_output(Some(format), None).unwrap();
     let work = Work {
         name: new.format.name(),
-        format: new.writer.pipeline().unwrap(),
+        format: new.pipeline.unwrap(),
         request: &request,
         prepared,
     };

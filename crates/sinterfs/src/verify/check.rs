@@ -7,16 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::digest::Verified;
+use sinterfs_format::{CheckOptions, CheckReport, Format, ReadOptions};
 use sinterfs_model::{Error, Findings, Image, Kind, Observer, Result, Stage, Tally};
 use sinterfs_platform::names;
 
 use crate::disk::ChosenPartition;
-use crate::format::Format;
 use crate::open_options::OpenOptions;
 use crate::place;
 use crate::registry;
 use crate::registry::reader_options::format_to_open;
-use crate::verify::report::{CheckOptions, CheckReport};
 use crate::verify::trusted_source::{self, TrustedSource};
 
 /// Verifies an image: checksums and structure, with `deep` also every block and file.
@@ -36,12 +35,11 @@ pub fn check(
     if let Some(verified) = &trusted.verified {
         let problems = wrong_bytes(verified, depth, observer)?;
         if !problems.is_empty() {
-            return Ok(CheckReport {
-                problems,
-                root_digest: trusted.root(),
-                signed: trusted.comment.clone(),
-                ..CheckReport::default()
-            });
+            let mut report = CheckReport::default();
+            report.problems = problems;
+            report.root_digest = trusted.root();
+            report.signed.clone_from(&trusted.comment);
+            return Ok(report);
         }
     }
     let trusted = trusted_source::inside(trusted).map_err(located)?;
@@ -57,7 +55,7 @@ pub fn check(
     let source = Arc::clone(source);
     let format = format_to_open(&source, options).map_err(located)?;
     let mut report = format
-        .check(Arc::clone(&source), options, depth, observer)
+        .check(Arc::clone(&source), &options.read(), depth, observer)
         .map_err(located)?;
     let notes = disk.iter().flat_map(ChosenPartition::notes);
     report.notes.extend(notes);
@@ -78,9 +76,9 @@ pub fn check(
     if depth.deep {
         let is_sound = report.problems.is_empty();
         // which files are hurt is of interest where the image is opened for salvage only
-        let salvaging = OpenOptions {
+        let salvaging = ReadOptions {
             salvage: true,
-            ..options.clone()
+            ..options.read()
         };
         match format.open(source, &salvaging).map_err(located) {
             Ok(opened) => read_files(&**opened.image(), &mut report, depth, observer)?,
@@ -122,7 +120,7 @@ fn uncovered(
         ..options.clone()
     };
     let format = registry::for_image(&source, &options)?;
-    format.check(source, &options, depth, observer)
+    format.check(source, &options.read(), depth, observer)
 }
 
 /// Names what of the file nothing vouches for: a problem where the image is signed, since who runs
@@ -184,7 +182,10 @@ fn own_digest(
     depth: CheckOptions,
     observer: &dyn Observer,
 ) -> Result<()> {
-    match format.digest(source, options) {
+    let own = format
+        .digested()
+        .map_or(Ok(None), |format| format.digest(source, &options.read()));
+    match own {
         Ok(None) => {}
         Ok(Some(own)) => {
             let root = own.digests.root();

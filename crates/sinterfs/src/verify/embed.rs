@@ -32,7 +32,12 @@ pub fn embed_signature(image: &Path, signature: &str) -> Result<()> {
         )));
     }
     let format = registry::for_image(&source, &OpenOptions::default()).map_err(located)?;
-    let writer = registry::by_name(format.name()).map_err(located)?.writer;
+    let writer = registry::by_name(format.name()).map_err(located)?.pipeline;
+    let writer = writer.ok_or_else(|| {
+        located(Error::unsupported(
+            "images of this format hold no signatures",
+        ))
+    })?;
     let output = Output::create(image, true)?;
     let mut out = output.writer();
     writer.sign(&source, signature, &mut out).map_err(located)?;

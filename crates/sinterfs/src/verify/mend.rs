@@ -8,14 +8,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
+use sinterfs_format::{CheckOptions, MendedPart};
 use sinterfs_model::{Error, Observer, Result};
 
 use super::repair::{replace_and_keep, require_file};
-use crate::handle::MendedPart;
 use crate::open_options::OpenOptions;
 use crate::place;
 use crate::registry;
-use crate::verify::report::CheckOptions;
 use crate::write::output::Output;
 
 /// Bytes that are copied at once.
@@ -57,7 +56,11 @@ pub fn mend(request: &MendRequest, observer: &dyn Observer) -> Result<Option<Men
     let options = OpenOptions::default();
     let source = place::source(image, &options)?;
     let format = registry::for_image(&source, &options).map_err(located)?;
-    let Some(mut parts) = format.mend(&source, &options).map_err(located)? else {
+    let read = options.read();
+    let mended = format
+        .mendable()
+        .map_or(Ok(None), |format| format.mend(&source, &read));
+    let Some(mut parts) = mended.map_err(located)? else {
         return Ok(None);
     };
     parts.sort_by_key(|part| part.offset);
@@ -66,7 +69,7 @@ pub fn mend(request: &MendRequest, observer: &dyn Observer) -> Result<Option<Men
         deep: false,
         threads: request.threads,
     };
-    let checked = format.check(Arc::clone(&whole) as _, &options, depth, observer);
+    let checked = format.check(Arc::clone(&whole) as _, &read, depth, observer);
     if let Some(first) = checked.map_err(located)?.problems.first() {
         let what = format!("more is damaged than there are copies of: {first}");
         return Err(Error::corrupt(what).path(image));

@@ -13,15 +13,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
+use sinterfs_format::{Bid, CheckOptions, Format};
 use sinterfs_model::{Error, Observer, Quiet, Result, Setting};
 use sinterfs_parity::{ParityRecord, Restored, restore};
 use sinterfs_platform::files;
 
 use super::parity::{ParityReport, Sources, scratch, write_record};
-use super::report::CheckOptions;
 use super::seems_sound::seems_sound;
-use crate::format::Format;
-use crate::handle::Bid;
 use crate::open_options::OpenOptions;
 use crate::place;
 use crate::registry;
@@ -190,8 +188,12 @@ fn intact_parts(
     source: &Arc<dyn ReadAt>,
     options: &OpenOptions,
 ) -> Result<Vec<Range<u64>>> {
-    let mut parts = format.intact_parts(source, options)?;
-    let head = format.head();
+    let Some(provable) = format.provable() else {
+        return Ok(Vec::new());
+    };
+    let options = &options.read();
+    let mut parts = provable.intact_parts(source, options)?;
+    let head = provable.head();
     let starts_here = matches!(format.bid(source, options)?, Bid::Certain);
     if parts.is_empty() && !head.is_empty() && starts_here {
         let depth = CheckOptions {

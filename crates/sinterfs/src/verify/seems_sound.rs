@@ -5,10 +5,10 @@
 
 use std::path::Path;
 
+use sinterfs_format::CheckOptions;
 use sinterfs_model::{Error, Kind, Observer, Result};
 
 use super::check::check;
-use super::report::CheckOptions;
 use crate::open_options::OpenOptions;
 
 /// Returns whether an image that differs from that of a parity is likely to be a later one rather

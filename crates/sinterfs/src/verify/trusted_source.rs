@@ -14,10 +14,10 @@ use std::sync::Arc;
 use sinterfs_block::digest::{DigestBuilder, Digests, Root, Verified, digest_range};
 use sinterfs_block::verity::{Verity, VerityDigest, hex};
 use sinterfs_block::{Bytes, FileSource, ReadAt, SequentialReader};
+use sinterfs_format::OwnDigests;
 use sinterfs_model::{Error, Kind, Limits, Result};
 
 use crate::disk::ChosenPartition;
-use crate::handle::OwnDigests;
 use crate::open_options::OpenOptions;
 use crate::place::{self, AttachedSignature};
 use crate::registry;
@@ -333,7 +333,9 @@ pub(crate) fn in_image(
     options: &OpenOptions,
 ) -> Result<Option<OwnDigests>> {
     match registry::for_image(source, options) {
-        Ok(format) => format.digest(source, options),
+        Ok(format) => format
+            .digested()
+            .map_or(Ok(None), |format| format.digest(source, &options.read())),
         // opening it reports that it is no image
         Err(error) if error.kind() == Kind::Unsupported => Ok(None),
         Err(error) => Err(error),

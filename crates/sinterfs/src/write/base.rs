@@ -7,13 +7,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use sinterfs_block::Sink;
+use sinterfs_format::{CreateOptions, FormerRuns, Reuse};
 use sinterfs_model::{Error, ImageWriter, Observer, Result, Source};
 use sinterfs_source::image::{ImageSource, content_map};
 
 use crate::image::Image;
-use crate::write::create::CreateOptions;
-use crate::write::former_runs::FormerRuns;
-use crate::write::reuse::Reuse;
 
 /// An opened base.
 pub(crate) struct OpenBase {

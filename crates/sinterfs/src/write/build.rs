@@ -3,6 +3,7 @@
 
 use std::num::NonZeroU64;
 
+use sinterfs_format::FormerRuns;
 use sinterfs_model::{Error, Observer, Result, Setting};
 use sinterfs_platform::Scratch;
 use sinterfs_platform::names;
@@ -13,13 +14,12 @@ use crate::ops::CONTAINER_ATTRIBUTE;
 use crate::registry;
 use crate::write::base::OpenBase;
 use crate::write::filters;
-use crate::write::former_runs::FormerRuns;
 use crate::write::header::HeaderBytes;
 use crate::write::input::kinds::Input;
 use crate::write::input::open::open as open_input;
 use crate::write::input::request::Request;
 use crate::write::job::{BuildJob, Prepared};
-use crate::write::pipeline_format::level_of;
+use crate::write::level_of::level_of;
 use crate::write::report::BuildReport;
 use crate::write::request::BuildRequest;
 use crate::write::upload;
@@ -46,7 +46,7 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
                 }
                 Ok(prepared)
             });
-            new.writer.build(job, observer)
+            new.build(job, observer)
         },
     )?;
     report.pushed = pushed;
@@ -56,7 +56,7 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
 /// Returns whether the report of a build is going to name the digest of the image.
 pub fn reports_digest(request: &BuildRequest) -> bool {
     let new = registry::for_output(request.format.as_deref(), request.output_name().as_deref());
-    new.is_ok_and(|new| new.writer.reports_digest())
+    new.is_ok_and(|new| new.reports_digest())
 }
 
 /// Opens everything that a build reads.
@@ -126,12 +126,11 @@ fn refuse_without_definitions(request: &BuildRequest) -> Result<()> {
     }
 }
 
-/// Returns whether the configuration of a container image is kept: not in composefs images, which
-/// have the digests that others compute of the same files.
+/// Returns whether the configuration of a container image is kept: not where a digest is reported
+/// that others compute of the same files.
 fn keeps_config(request: &BuildRequest) -> bool {
     let writing = registry::for_output(request.format.as_deref(), request.output_name().as_deref());
-    let is_composefs = writing.is_ok_and(|writing| writing.format.name() == "composefs");
-    !is_composefs
+    !writing.is_ok_and(|writing| writing.reports_digest())
         && !request.per_file.no_xattrs
         && request.xattrs.keeps(CONTAINER_ATTRIBUTE.as_bytes())
 }
@@ -194,7 +193,7 @@ fn block_size(request: &BuildRequest) -> Result<Option<NonZeroU64>> {
         return Ok(NonZeroU64::new(size));
     }
     let new = registry::for_output(request.format.as_deref(), request.output_name().as_deref())?;
-    let Some(format) = new.writer.pipeline() else {
+    let Some(format) = new.pipeline else {
         return Ok(None);
     };
     let level = level_of(format, request)?;

@@ -9,13 +9,13 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use sinterfs_format::PipelineFormat;
 use sinterfs_model::Result;
 use sinterfs_platform::files;
 
 use crate::write::hidden_file::parent;
 use crate::write::naming::{FORMER, FormerFile, former_name, is_replaceable};
 use crate::write::output::Output;
-use crate::write::pipeline_format::PipelineFormat;
 
 /// The number of digits of the identity of a device.
 const DIGITS: usize = 32;

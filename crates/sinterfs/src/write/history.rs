@@ -3,10 +3,9 @@
 //!
 //! **Invariant:** these words are bytes of images: a change of them changes every DwarFS image.
 
-use sinterfs_pipeline::Categorizers;
+use sinterfs_format::{Level, recorded_purpose::PURPOSE};
+use sinterfs_model::Categorizers;
 
-use crate::recorded_purpose::PURPOSE;
-use crate::write::level::Level;
 use crate::write::recompress_request::{RecompressParts, RecompressRequest};
 use crate::write::request::BuildRequest;
 use crate::write::times;

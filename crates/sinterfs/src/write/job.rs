@@ -1,9 +1,9 @@
 //! A build on its way to its format's writer.
 
+use sinterfs_format::FormerRuns;
 use sinterfs_model::Result;
 
 use crate::write::base::OpenBase;
-use crate::write::former_runs::FormerRuns;
 use crate::write::header::HeaderBytes;
 use crate::write::input::opened::OpenInput;
 use crate::write::request::BuildRequest;

@@ -6,18 +6,17 @@
 use std::path::Path;
 
 use sinterfs_block::Sink;
-use sinterfs_model::{Error, Geometry, Observer, Result, Setting};
-use sinterfs_pipeline::Order;
+use sinterfs_format::{Blob, CreateOptions, PipelineFormat};
+use sinterfs_model::{Error, Geometry, Observer, Order, Result, Setting};
 use sinterfs_platform::Scratch;
 use sinterfs_source::{HotList, Priorities};
 
-use crate::write::create::{Blob, CreateOptions};
 use crate::write::device_names;
 use crate::write::header::HeaderBytes;
 use crate::write::job::{BuildJob, Prepared};
+use crate::write::level_of::level_of;
 use crate::write::naming::is_same_file;
 use crate::write::output::Output;
-use crate::write::pipeline_format::{PipelineFormat, level_of};
 use crate::write::report::{BuildReport, PipelineReport, demand_all, interrupted};
 use crate::write::request::BuildRequest;
 use crate::write::resolve::create_options;

@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use sinterfs_format::{FormerRuns, MetadataPlan, RewriteOptions};
 use sinterfs_model::{Error, Kind, Observer, Result, Setting, Source, Tree};
 use sinterfs_platform::Scratch;
 use sinterfs_source::image::content_map;
@@ -19,7 +20,6 @@ use crate::registry;
 use crate::verify::trusted_source;
 use crate::write::attributes::AttributeChanges;
 use crate::write::base::former_runs;
-use crate::write::former_runs::FormerRuns;
 use crate::write::header::HeaderBytes;
 use crate::write::history;
 use crate::write::input::opened::OpenInput;
@@ -28,7 +28,7 @@ use crate::write::output::Output;
 use crate::write::recompress_request::{RecompressParts, RecompressReport, RecompressRequest};
 use crate::write::report::{demand_losses, interrupted};
 use crate::write::request::Destination;
-use crate::write::reuse::{MetadataPlan, RewriteOptions};
+use crate::write::resolve::create_options;
 use crate::write::upload;
 
 /// Makes a new image of an image. On an error nothing is left of it.
@@ -168,7 +168,7 @@ fn rebuild(
     let build = &request.build;
     let new = registry::by_name(opened.format())?;
     let job = BuildJob::new(new.format.name(), build, || Ok(prepared));
-    let report = new.writer.build(job, observer)?;
+    let report = new.build(job, observer)?;
     Ok(RecompressReport {
         format: report.format,
         old_bytes: opened.raw().info().totals.stored,
@@ -196,8 +196,8 @@ fn rewrite(
         ))
         .about([option])
     })?;
-    let writer = registry::by_name(format)?.writer;
-    let mut create = writer.resolve(format, build, prepared)?;
+    let new = registry::by_name(format)?.by_pipeline()?;
+    let mut create = create_options(build, format, new, prepared)?;
     if create.solid.history.is_some() {
         create.solid.history = Some(history::of_recompression(request, &create.compression));
     }

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sinterfs_model::TailPlacement;
-use sinterfs_pipeline::{Categorizers, Order, ReadCost};
+use sinterfs_format::{PerFileOptions, Purpose, VolumeOptions, level};
+use sinterfs_model::{Categorizers, Order, ReadCost};
 use sinterfs_source::archive::ImpliedDirectories;
 use sinterfs_source::{Action, Shard, XattrFilter};
 
@@ -16,8 +16,6 @@ use crate::write::attributes::AttributeChanges;
 use crate::write::filters::Filter;
 use crate::write::header::NewHeader;
 use crate::write::input::kinds::{Input, ManifestOptions};
-use crate::write::level;
-use crate::write::purpose::Purpose;
 
 /// Where an image goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -309,40 +307,6 @@ impl BuildRequest {
         let chosen = self.scratch.clone();
         chosen.unwrap_or_else(|| self.destination.scratch_dir())
     }
-}
-
-/// How an image is created whose files are cut each for itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PerFileOptions {
-    /// The placement of tails; `None` means the format's default.
-    pub tails: Option<TailPlacement>,
-    /// What is stored uncompressed, in the format's terms.
-    pub raw: Option<String>,
-    /// Bytes of chunks that are stored once wherever they are equal.
-    pub chunk_size: Option<u64>,
-    /// Whether blocks of zeros are data.
-    pub no_holes: bool,
-    /// Whether extended attributes are left out.
-    pub no_xattrs: bool,
-    /// Long prefixes of attribute names.
-    pub xattr_prefixes: Vec<String>,
-    /// Whether the table of all inodes is left out.
-    pub no_export: bool,
-    /// Whether the image ends where its content ends.
-    pub no_padding: bool,
-}
-
-/// The volume's label, UUID and oldest kernel.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct VolumeOptions {
-    /// Its UUID; `None` means one made of its content.
-    pub uuid: Option<String>,
-    /// Its name.
-    pub label: Option<String>,
-    /// The oldest version of Linux that mounts it.
-    pub target_kernel: Option<String>,
-    /// Further features, in the format's terms.
-    pub extended: Option<String>,
 }
 
 /// Options of composefs images.

@@ -2,17 +2,17 @@
 //!
 //! **Invariant:** an option that the format has no meaning for is an error.
 
+use std::sync::Arc;
+
 use sinterfs_codec::Encoding;
-use sinterfs_model::{Error, Result, Setting};
-use sinterfs_pipeline::Categorizers;
+use sinterfs_format::{CreateOptions, Level, PipelineFormat, ScratchFiles, SolidOptions};
+use sinterfs_model::{Categorizers, Error, Result, Setting};
 use sinterfs_platform::Scratch;
 use sinterfs_source::Action;
 
-use crate::write::create::{CreateOptions, SolidOptions};
 use crate::write::history;
 use crate::write::job::Prepared;
-use crate::write::level::Level;
-use crate::write::pipeline_format::{PipelineFormat, level_of};
+use crate::write::level_of::level_of;
 use crate::write::request::BuildRequest;
 use crate::write::times;
 
@@ -46,13 +46,19 @@ pub(crate) fn create_options(
         block_size,
         create_timestamp: request.create_timestamp,
         threads: request.threads,
-        scratch: Scratch::new(request.scratch_dir()),
+        scratch: scratch_files(request),
         solid: solid_options(request, level, prepared)?,
         duplicates: request.duplicates,
         per_file,
         volume: request.volume.clone(),
         streams: prepared.input.stream_attributes().clone(),
     })
+}
+
+/// Returns what opens scratch files in the request's directory.
+fn scratch_files(request: &BuildRequest) -> ScratchFiles {
+    let scratch = Scratch::new(request.scratch_dir());
+    ScratchFiles(Arc::new(move || scratch.file()))
 }
 
 /// Fails with `Invalid` for the first option that a format has no meaning for.

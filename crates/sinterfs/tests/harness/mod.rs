@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sinterfs::image::{Limits, MemorySource, ReadAt};
-use sinterfs::model::{Cursor, Image, Ino};
+use sinterfs::model::{Backing, Cursor, Image, Ino};
 use sinterfs::{Error, FileType, OpenOptions, open_source};
 use sinterfs_block::checksum;
 use sinterfs_erofs::lookalike::{Lookalike, Shown};

@@ -12,6 +12,7 @@ use quick_cache::sync::Cache;
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::{self, BlockCache};
 use sinterfs_codec::unit::UnitCodec;
+use sinterfs_format::ReadOptions;
 use sinterfs_model::{Capability, Error, FsInfo, ImageInfo, Ino, Limits, ListingErrors, Result};
 use zerocopy::little_endian::U64;
 
@@ -28,41 +29,6 @@ use super::superblock::{Ids, Superblock};
 use super::table::{LookupTable, TableLayout};
 use super::xattrs::XattrLists;
 use crate::layout::{FragmentEntry, MetaRef};
-
-/// The offset of an image in its file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Offset {
-    /// That of the first image found, behind any header.
-    #[default]
-    Auto,
-    /// This byte.
-    At(u64),
-}
-
-/// Options for opening an image.
-#[derive(Debug, Clone)]
-pub struct OpenOptions {
-    /// The offset of the image.
-    pub offset: Offset,
-    /// Bounds of what the image may make the reader allocate.
-    pub limits: Limits,
-    /// The capacity for decoded blocks in bytes, if `cache` is `None`; decoded metadata has an
-    /// eighth of it in addition, at most 64 MiB.
-    pub cache_bytes: u64,
-    /// A cache to share with other images.
-    pub cache: Option<Arc<BlockCache>>,
-}
-
-impl Default for OpenOptions {
-    fn default() -> Self {
-        Self {
-            offset: Offset::Auto,
-            limits: Limits::default(),
-            cache_bytes: 512 << 20,
-            cache: None,
-        }
-    }
-}
 
 /// The largest cache of decoded metadata in bytes.
 const METADATA_MAX: u64 = 64 << 20;
@@ -119,10 +85,10 @@ impl Squashfs {
     ///
     /// `Invalid` if there is no image, `Unsupported` for unknown versions and compressors,
     /// `Corrupt` if the image is inconsistent, `Limit` if it exceeds `options.limits`.
-    pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
+    pub fn open(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Self> {
         let start = match options.offset {
-            Offset::At(offset) => offset,
-            Offset::Auto => locate(&source)?
+            Some(offset) => offset,
+            None => locate(&source)?
                 .ok_or_else(|| Error::invalid("no SquashFS image was found in the file"))?,
         };
         let kept = (options.cache_bytes / 8).min(METADATA_MAX);

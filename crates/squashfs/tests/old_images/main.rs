@@ -17,7 +17,7 @@ use make::{GROUPS, Kind, MADE, MODIFIED, NO_GROUP, Node, USERS, What};
 use sinterfs_block::MemorySource;
 use sinterfs_model::{Cursor, FileType, Image, Ino, Quiet};
 use sinterfs_squashfs::check::check;
-use sinterfs_squashfs::read::{OpenOptions, Squashfs};
+use sinterfs_squashfs::read::{ReadOptions, Squashfs};
 use sinterfs_testkit::noise;
 
 fn node(name: &str, what: What) -> Node {
@@ -86,7 +86,7 @@ fn kinds() -> impl Iterator<Item = Kind> {
 }
 
 fn open(bytes: Vec<u8>) -> Squashfs {
-    Squashfs::open(Arc::new(MemorySource(bytes)), &OpenOptions::default()).unwrap()
+    Squashfs::open(Arc::new(MemorySource(bytes)), &ReadOptions::default()).unwrap()
 }
 
 fn children(image: &Squashfs, dir: Ino) -> BTreeMap<String, Ino> {
@@ -167,7 +167,7 @@ fn every_old_version_is_read() {
         compare(&image, kind, root, root, &sample);
         sinterfs_squashfs::dump::dump(&image, &mut std::io::sink()).unwrap();
         let source = Arc::new(MemorySource(bytes));
-        let report = check(source, &OpenOptions::default(), true, &Quiet).unwrap();
+        let report = check(source, &ReadOptions::default(), true, &Quiet).unwrap();
         assert!(report.findings.is_sound(), "{kind:?} {:?}", report.findings);
         assert_eq!(report.inodes, image.info().totals.inodes);
     }

@@ -6,22 +6,12 @@ use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
 use sinterfs_block::{ReadAt, Window};
-use sinterfs_model::{Capability, Error, FileType, FsInfo, ImageInfo, Ino, Kind, Limits, Result};
+use sinterfs_format::ReadOptions;
+use sinterfs_model::{Capability, Error, FileType, FsInfo, ImageInfo, Ino, Kind, Result};
 
 use super::nodes::{UdfLosses, UdfNodes};
 use super::partitions::Partitions;
 use super::volume::{UdfVolume, is_named};
-
-/// Options for opening an image.
-#[derive(Debug, Clone, Default)]
-pub struct OpenOptions {
-    /// The offset of the image in its file.
-    pub offset: u64,
-    /// Bounds of what the image may make the reader allocate.
-    pub limits: Limits,
-    /// A cache to share with other images; content is not encoded, so it stays empty.
-    pub cache: Option<Arc<BlockCache>>,
-}
 
 /// An opened UDF file system. Many threads may read it at once.
 ///
@@ -56,11 +46,11 @@ pub enum Probe {
 }
 
 /// Looks for a file system at an offset: reads its root only.
-pub fn probe(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Probe> {
-    if !is_named(&**source, options.offset)? {
+pub fn probe(source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Probe> {
+    if !is_named(&**source, options.start_offset())? {
         return Ok(Probe::Absent);
     }
-    let window = Window::from(Arc::clone(source), options.offset)?;
+    let window = Window::from(Arc::clone(source), options.start_offset())?;
     let probed = UdfVolume::read(&window).and_then(|volume| {
         let partitions = Partitions::read(&window, &volume, &options.limits)?;
         UdfNodes::probe(&window, &volume, &partitions, &options.limits)
@@ -79,12 +69,15 @@ impl Udf {
     ///
     /// `Invalid` if there is none, `Corrupt` if it is inconsistent, `Limit` if it exceeds
     /// `options.limits`.
-    pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
-        if !is_named(&*source, options.offset)? {
+    pub fn open(source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Self> {
+        if !is_named(&*source, options.start_offset())? {
             let error = Error::invalid("no UDF file system");
-            return Err(error.at("volume structures", options.offset.saturating_add(32 << 10)));
+            return Err(error.at(
+                "volume structures",
+                options.start_offset().saturating_add(32 << 10),
+            ));
         }
-        let window = Window::from(source, options.offset)?;
+        let window = Window::from(source, options.start_offset())?;
         let volume = UdfVolume::read(&window)?;
         let partitions = Partitions::read(&window, &volume, &options.limits)?;
         let nodes = UdfNodes::read(&window, &volume, &partitions, &options.limits)?;

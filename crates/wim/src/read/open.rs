@@ -11,9 +11,8 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::{self, BlockCache};
 use sinterfs_block::checksum::Sha1;
-use sinterfs_model::{
-    Capability, Error, FileType, FsInfo, ImageInfo, Ino, Kind, Limits, Loss, Result,
-};
+use sinterfs_format::ReadOptions;
+use sinterfs_model::{Capability, Error, FileType, FsInfo, ImageInfo, Ino, Kind, Loss, Result};
 
 use super::blobs::BlobTable;
 use super::content::Contents;
@@ -23,43 +22,6 @@ use super::nodes::{NO_BLOB, NamedStream, Nodes};
 use super::parts::Part;
 use super::xml;
 use crate::layout::{HeaderFlags, ResourceFlags, WimHeader};
-
-/// Options for opening an image.
-#[derive(Clone)]
-pub struct OpenOptions {
-    /// The offset of the image in its file.
-    pub offset: u64,
-    /// Which image of several is shown, by number or name; `None` for all of them.
-    pub image: Option<String>,
-    /// Further parts, and the base WIMs of a delta WIM.
-    pub more: Vec<Arc<dyn ReadAt>>,
-    /// Bounds of what the image may make the reader allocate.
-    pub limits: Limits,
-    /// The capacity for decoded chunks in bytes, if `cache` is `None`.
-    pub cache_bytes: u64,
-    /// A cache to share with other images.
-    pub cache: Option<Arc<BlockCache>>,
-}
-
-impl Default for OpenOptions {
-    fn default() -> Self {
-        Self {
-            offset: 0,
-            image: None,
-            more: Vec::new(),
-            limits: Limits::default(),
-            cache_bytes: 512 << 20,
-            cache: None,
-        }
-    }
-}
-
-impl std::fmt::Debug for OpenOptions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut shown = f.debug_struct("OpenOptions");
-        shown.field("image", &self.image).finish_non_exhaustive()
-    }
-}
 
 /// An image in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,14 +79,18 @@ impl std::fmt::Debug for Wim {
 }
 
 impl Wim {
-    /// Opens an image.
+    /// Opens an image; `more` are further parts, and the bases of a delta.
     ///
     /// `Invalid` if there is no image, `Unsupported` for another version, `Corrupt` if it is
     /// inconsistent or a part is missing, `NotFound` if it has no image of that name, `Limit` if it
     /// exceeds `options.limits`.
-    pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
-        let mut parts = vec![Part::open(source, options.offset)?];
-        for further in &options.more {
+    pub fn open(
+        source: Arc<dyn ReadAt>,
+        more: &[Arc<dyn ReadAt>],
+        options: &ReadOptions,
+    ) -> Result<Self> {
+        let mut parts = vec![Part::open(source, options.start_offset())?];
+        for further in more {
             parts.push(Part::open(Arc::clone(further), 0)?);
         }
         let first = parts.first().map(|part| part.header);

@@ -10,26 +10,26 @@ use sinterfs_model::{Limits, Result};
 use sinterfs_wim::layout::{
     BlobEntry, HEADER_LEN, ResourceEntry, ResourceFlags, SOLID_LEN, WimHeader, attributes,
 };
-use sinterfs_wim::read::{OpenOptions, Wim};
+use sinterfs_wim::read::{ReadOptions, Wim};
 
 pub fn source(bytes: &[u8]) -> Arc<dyn ReadAt> {
     Arc::new(MemorySource(bytes.to_vec()))
 }
 
 /// Options with limits that a small image does not reach.
-pub fn options() -> OpenOptions {
-    OpenOptions {
+pub fn options() -> ReadOptions {
+    ReadOptions {
         limits: Limits {
             metadata: 64 << 20,
             block: 256 << 20,
             ..Limits::default()
         },
-        ..OpenOptions::default()
+        ..ReadOptions::default()
     }
 }
 
 pub fn open(bytes: &[u8]) -> Result<Wim> {
-    Wim::open(source(bytes), &options())
+    Wim::open(source(bytes), &[], &options())
 }
 
 pub fn sha1(bytes: &[u8]) -> Sha1Digest {

@@ -12,6 +12,7 @@ use std::io::Write;
 use std::path::Path;
 
 use sinterfs_erofs::composefs::{Body, Files, Kept, KeptXattrs, Versions};
+use sinterfs_format::level;
 use sinterfs_model::{Error, Loss, NodeId, Observer, Result, Setting, Summary, Time, Tree};
 use sinterfs_pipeline::WarningCounter;
 use sinterfs_source::archive::ImpliedDirectories;
@@ -20,33 +21,23 @@ use super::contents::{self, ContentHasher};
 use super::dump;
 use super::object_store::ObjectStore;
 use crate::write::attributes::AttributeChanges;
-use crate::write::format_writer::FormatWriter;
 use crate::write::input::kinds::Input;
 use crate::write::input::opened::OpenInput;
 use crate::write::job::BuildJob;
-use crate::write::level;
 use crate::write::output::Output;
 use crate::write::report::{BuildReport, ObjectsReport, PipelineReport, demand_all, interrupted};
 use crate::write::request::BuildRequest;
 use crate::write::resolve::given;
 
-/// Makes composefs images.
-pub(super) struct ComposefsBuilder;
-
-impl FormatWriter for ComposefsBuilder {
-    fn reports_digest(&self) -> bool {
-        true
+/// Builds a composefs image. On an error nothing is left of it.
+pub(crate) fn build(job: BuildJob<'_>, observer: &dyn Observer) -> Result<BuildReport> {
+    let (format, request) = (job.format, job.request);
+    if let Input::Dump { path, objects } = &request.input {
+        return build_from_dump(format, request, path, objects.as_deref());
     }
-
-    fn build(&self, job: BuildJob<'_>, observer: &dyn Observer) -> Result<BuildReport> {
-        let (format, request) = (job.format, job.request);
-        if let Input::Dump { path, objects } = &request.input {
-            return build_from_dump(format, request, path, objects.as_deref());
-        }
-        let prepared = job.open()?;
-        let built = build_from_input(format, request, &prepared.input, observer);
-        built.map_err(|error| prepared.input.located(error))
-    }
+    let prepared = job.open()?;
+    let built = build_from_input(format, request, &prepared.input, observer);
+    built.map_err(|error| prepared.input.located(error))
 }
 
 /// Builds an image of an opened input.

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use sinterfs_block::MemorySource;
 use sinterfs_erofs::composefs::{Composefs, Files, Versions};
-use sinterfs_erofs::read::{Erofs, OpenOptions};
+use sinterfs_erofs::read::{Erofs, ReadOptions};
 use sinterfs_model::{Error, Image, Result, Setting};
 
-use crate::registry::erofs::object_directory::ObjectDirectory;
+use sinterfs_erofs::format::ObjectDirectory;
 
 /// Reads a dump; `-` is standard input.
 pub(crate) fn files(dump: &Path) -> Result<Files> {
@@ -37,7 +37,9 @@ pub(crate) fn image(dump: &Path, store: Option<&Path>) -> Result<Arc<dyn Image>>
     }
     let mut bytes = Vec::new();
     sinterfs_erofs::composefs::write(files, Versions::default(), &mut bytes)?;
-    let erofs = Erofs::open(Arc::new(MemorySource(bytes)), &OpenOptions::default())?;
-    let objects = Arc::new(ObjectDirectory(store.unwrap_or(Path::new("")).to_owned()));
+    let erofs = Erofs::open(Arc::new(MemorySource(bytes)), &ReadOptions::default())?;
+    let objects = Arc::new(ObjectDirectory::new(
+        store.unwrap_or(Path::new("")).to_owned(),
+    ));
     Ok(Arc::new(Composefs::new(Arc::new(erofs), objects, true)))
 }

@@ -19,13 +19,13 @@ use sinterfs_ops::{Visit, WalkStep, walk};
 
 use crate::mount::object_verification::ObjectVerification;
 use crate::open_options::OpenOptions;
-use crate::registry::erofs::object_directory::ObjectDirectory;
+use sinterfs_erofs::format::ObjectDirectory;
 
 /// Mounts a composefs image on a directory, with content from the store that the options name.
 ///
 /// `Invalid` for options that overlayfs does not have, `Corrupt` for an object that differs from
 /// what the image names, `Io` where the kernel cannot do it.
-pub(super) fn mount_overlay(
+pub(crate) fn mount_overlay(
     image: &Path,
     open: &OpenOptions,
     dir: &Path,
@@ -45,8 +45,8 @@ pub(super) fn mount_overlay(
         return Err(Error::invalid(what));
     }
     let source = Arc::new(FileSource::open(image)?);
-    let erofs = Erofs::open(source, &sinterfs_erofs::read::OpenOptions::default())?;
-    let objects = Arc::new(ObjectDirectory(store.clone()));
+    let erofs = Erofs::open(source, &sinterfs_erofs::read::ReadOptions::default())?;
+    let objects = Arc::new(ObjectDirectory::new(store.clone()));
     let tree = Composefs::new(Arc::new(erofs), objects, open.verify_objects);
     let by_kernel = all_have_verity(&tree, store)?;
     if open.verify_objects && !by_kernel {

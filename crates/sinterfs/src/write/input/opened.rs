@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
+use sinterfs_format::FormerRuns;
 use sinterfs_model::{Error, Kind, Loss, Observer, Result, Source, TreeStats};
 use sinterfs_platform::Scratch;
 use sinterfs_source::merge::Conflicts;
@@ -14,7 +15,6 @@ use super::images::{Images, StopOnDamage};
 use super::noticing::NoticingArchive;
 use crate::image::Image;
 use crate::write::base::former_runs;
-use crate::write::former_runs::FormerRuns;
 
 /// An input, opened.
 pub(crate) struct OpenInput {
