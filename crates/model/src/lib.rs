@@ -36,6 +36,7 @@ mod observer;
 mod segment;
 mod setting;
 mod source;
+mod text;
 #[expect(
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
@@ -65,6 +66,7 @@ pub use segment::{
 };
 pub use setting::Setting;
 pub use source::{FileContent, LinkBelow, Source};
+pub use text::{escaped, one_line, shown_name};
 pub use tree::{Content, Link, NameRef, Node, NodeId, Tree, TreeBuilder, TreeStats};
 pub use writer::{ImageWriter, Loss, LossKind, Summary};
 pub use xattrs::{XattrPairs, XattrSet, XattrSets};

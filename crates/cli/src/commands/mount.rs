@@ -15,7 +15,7 @@ use sinterfs::mount::daemon;
 use sinterfs::{Error, Result};
 
 use crate::{flags, hidden_words, self_run};
-use all::{AllAttached, attach_all};
+use all::{AllMounted, mount_all};
 pub use args::Args;
 use attach::{Attached, MountTarget, attach, try_out};
 
@@ -24,7 +24,7 @@ enum Serving {
     /// One mount; `None` if it needs no process.
     One(Option<Box<Attached>>),
     /// The mounts of a list.
-    All(AllAttached),
+    All(AllMounted),
 }
 
 /// Mounts images. `words` is the command line, with the verb as its second word.
@@ -64,17 +64,19 @@ fn target(args: &Args) -> MountTarget<'_> {
         images: args.images(),
         dir: args.directory(),
         options: "",
-        common: None,
+        shared: None,
     }
 }
 
 /// Mounts.
 fn start(args: &Args) -> Result<Serving> {
     if args.all {
-        return attach_all(args).map(Serving::All);
+        return mount_all(args).map(Serving::All);
     }
-    let attached = attach(args, &target(args))?;
-    Ok(Serving::One(attached.map(Box::new)))
+    let session = attach(args, &target(args))?;
+    Ok(Serving::One(
+        session.map(|session| Box::new(Attached::new(session))),
+    ))
 }
 
 impl Serving {

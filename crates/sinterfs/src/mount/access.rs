@@ -14,7 +14,7 @@ use crate::image::Image;
 
 /// An image that is watched.
 #[derive(Debug)]
-pub struct AccessRecorder {
+pub(super) struct AccessRecorder {
     image: Arc<Watched>,
     cache: Arc<BlockCache>,
     since: Instant,
@@ -22,25 +22,24 @@ pub struct AccessRecorder {
 
 /// What was counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct AccessReport {
+pub(super) struct AccessReport {
     /// Since when.
-    pub uptime: Duration,
+    pub(super) uptime: Duration,
     /// What was asked of the image.
-    pub activity: Activity,
+    pub(super) activity: Activity,
     /// What the cache of decoded blocks did.
-    pub cache: CacheStats,
+    pub(super) cache: CacheStats,
     /// The bytes that decoded blocks may take.
-    pub capacity: u64,
+    pub(super) capacity: u64,
 }
 
 /// Takes lines of the list of files that are read.
-pub type OnLine = Box<dyn FnMut(&[u8]) + Send>;
+pub(super) type OnLine = Box<dyn FnMut(&[u8]) + Send>;
 
 impl AccessRecorder {
     /// Watches an opened image. `on_read` gets a line before the first read of each file returns:
     /// its path as `sinter build --hot` reads it; and an empty one after each other call.
-    pub fn new(image: &Image, on_read: Option<OnLine>) -> Self {
+    pub(super) fn new(image: &Image, on_read: Option<OnLine>) -> Self {
         let on_read = on_read.map(|mut on_read| -> OnRead {
             Box::new(move |path| on_read(&path.map(line).unwrap_or_default()))
         });
@@ -52,12 +51,12 @@ impl AccessRecorder {
     }
 
     /// Returns the image to serve.
-    pub fn image(&self) -> Arc<dyn sinterfs_model::Image> {
+    pub(super) fn image(&self) -> Arc<dyn sinterfs_model::Image> {
         Arc::clone(&self.image) as Arc<dyn sinterfs_model::Image>
     }
 
     /// Returns what was counted until now.
-    pub fn report(&self) -> AccessReport {
+    pub(super) fn report(&self) -> AccessReport {
         AccessReport {
             uptime: self.since.elapsed(),
             activity: self.image.activity(),

@@ -17,7 +17,7 @@ use crate::registry;
 /// # Errors
 /// `Invalid` for options that overlayfs does not have, `Corrupt` for an object that differs from
 /// what the image names, `Io` where the kernel cannot do it.
-pub fn mount_overlay(
+pub(super) fn mount_overlay(
     image: &Path,
     open: &OpenOptions,
     dir: &Path,
