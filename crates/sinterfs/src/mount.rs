@@ -4,7 +4,6 @@
 //! file system is unmounted. [`Mounter`] does all that `sinter mount` does; [`mount()`] serves
 //! anything that has the trait [`crate::model::Image`].
 
-mod access;
 mod allocator;
 mod cache_trimmer;
 mod damage_log;
@@ -14,7 +13,6 @@ mod memory;
 mod mounter;
 pub(crate) mod object_verification;
 mod opened;
-mod overlay;
 mod reads;
 mod serve;
 mod session;

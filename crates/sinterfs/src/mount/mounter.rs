@@ -17,13 +17,13 @@ use crate::mount::cache_trimmer::CacheTrimmer;
 use crate::mount::damage_log::DamageLog;
 use crate::mount::memory::default_cache_bytes;
 use crate::mount::opened::{can_be_of_one_image, open_all};
-use crate::mount::overlay::mount_overlay;
 use crate::mount::reads::{self, ReadNotes};
 use crate::mount::serve::{MountMethod, Mounted, because, mount, mount_layers};
 use crate::mount::session::Watchers;
 use crate::mount::statistics::Statistics;
 use crate::open_options::OpenOptions;
 use crate::place;
+use crate::registry;
 
 /// The threads that answer requests to a remote image: most of them wait for the network.
 const REMOTE_THREADS: usize = 16;
@@ -226,14 +226,15 @@ impl Mounter {
         Ok(is_asked)
     }
 
-    /// Mounts an image with its objects by overlayfs; `None` if the kernel cannot do it.
+    /// Mounts an image with its objects by overlayfs, without a process that serves it; `None` if
+    /// the kernel cannot do it.
     fn mount_objects(
         &self,
         image: &Path,
         dir: &Path,
         warnings: &mut Vec<Error>,
     ) -> Result<Option<Mounted>> {
-        match mount_overlay(image, &self.open, dir, &self.options) {
+        match registry::mount_overlay(image, &self.open, dir, &self.options) {
             Ok(verified) => Ok(Some(Mounted::with_objects(verified))),
             Err(error) if error.kind() == Kind::Corrupt => Err(error),
             Err(error) => {

@@ -3,6 +3,9 @@
 //! **Invariant:** logs and statistics are complete when the call that ends the session returns;
 //! dropping a session unmounts.
 
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,6 +15,11 @@ use sinterfs_mount::{Ended, Unmounter};
 use crate::mount::cache_trimmer::CacheTrimmer;
 use crate::mount::statistics::Statistics;
 use crate::mount::ticker::Ticker;
+
+/// The first pause between two tries to unmount what is in use; each one is twice as long as the
+/// one before it, up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// A mount that threads of this process serve; dropping it unmounts.
 #[derive(Debug)]
@@ -54,6 +62,26 @@ impl Session {
     /// `Io` if no thread can be started.
     pub fn unmount_when_idle(&mut self, after: Duration) -> Result<()> {
         self.served.unmount_when_idle(after)
+    }
+
+    /// Unmounts the file system when all writers of a pipe have closed it and nobody uses the mount.
+    ///
+    /// # Errors
+    /// `Io` if no thread can be started.
+    pub fn unmount_when_closed(&self, pipe: OwnedFd) -> Result<()> {
+        let unmounter = self.unmounter();
+        let work = move || {
+            // nobody writes: it ends when the last writer is gone
+            let _ = File::from(pipe).read_to_end(&mut Vec::new());
+            let mut pause = FIRST_PAUSE;
+            while unmounter.unmount(false).is_err() {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+        };
+        let thread = std::thread::Builder::new().name("users".into()).spawn(work);
+        let started = thread.map_err(|error| Error::io("cannot start a thread", error));
+        started.map(drop)
     }
 
     /// Unmounts and waits for the end.

@@ -9,13 +9,14 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
+use sinterfs_block::cache::{BlockCache, CacheStats};
 use sinterfs_model::{Error, Result};
+use sinterfs_ops::{Activity, OnRead, Watched};
 
 use crate::image::Image;
-use crate::mount::access::{AccessRecorder, AccessReport, OnLine};
 use crate::mount::reads::ReadNotes;
 use crate::mount::ticker::Ticker;
 
@@ -25,10 +26,27 @@ const EVERY: Duration = Duration::from_secs(1);
 /// The statistics of a mount.
 #[derive(Debug)]
 pub(super) struct Statistics {
-    recorder: Arc<AccessRecorder>,
+    image: Arc<Watched>,
     record: Option<Arc<Mutex<RecordFile>>>,
     /// The thread that writes counters.
     counters: Option<Ticker>,
+}
+
+/// What counts.
+struct Counting {
+    image: Arc<Watched>,
+    cache: Arc<BlockCache>,
+    since: Instant,
+}
+
+/// What was counted.
+struct Counted {
+    seconds: f64,
+    /// What was asked of the image.
+    activity: Activity,
+    cache: CacheStats,
+    /// The bytes that decoded blocks may take.
+    capacity: u64,
 }
 
 /// The list of files that were read, which grows with each one, and after it what was read of a
@@ -62,20 +80,26 @@ impl Statistics {
     ) -> Result<Self> {
         let record = record.map(|path| RecordFile::new(full(path)?, reads));
         let record = record.transpose()?.map(|file| Arc::new(Mutex::new(file)));
-        let on_read = record.clone().map(|record| -> OnLine {
-            Box::new(move |line| {
+        let on_read = record.clone().map(|record| -> OnRead {
+            Box::new(move |path| {
                 let record = record.lock();
-                record.unwrap_or_else(PoisonError::into_inner).add(line);
+                let mut record = record.unwrap_or_else(PoisonError::into_inner);
+                record.add(&path.map(line_of).unwrap_or_default());
             })
         });
-        let recorder = Arc::new(AccessRecorder::new(image, on_read));
+        let watched = Arc::new(Watched::new(Arc::clone(image.raw()), on_read));
+        let counting = Counting {
+            image: Arc::clone(&watched),
+            cache: Arc::clone(image.handle().cache()),
+            since: Instant::now(),
+        };
         let counters = counters.map(|path| {
             let path = full(path)?;
-            replace(&path, &as_json(&recorder.report()))?;
-            write_each_second(Arc::clone(&recorder), path, warn)
+            replace(&path, &counting.now().as_json())?;
+            write_each_second(counting, path, warn)
         });
         Ok(Self {
-            recorder,
+            image: watched,
             record,
             counters: counters.transpose()?,
         })
@@ -83,7 +107,7 @@ impl Statistics {
 
     /// Returns the image to serve, which counts accesses.
     pub(super) fn image(&self) -> Arc<dyn sinterfs_model::Image> {
-        self.recorder.image()
+        Arc::clone(&self.image) as Arc<dyn sinterfs_model::Image>
     }
 
     /// Writes the final state of all files. Fails if the list of reads is not complete.
@@ -130,18 +154,25 @@ impl RecordFile {
     }
 }
 
+impl Counting {
+    fn now(&self) -> Counted {
+        Counted {
+            seconds: self.since.elapsed().as_secs_f64(),
+            activity: self.image.activity(),
+            cache: self.cache.stats(),
+            capacity: self.cache.capacity(),
+        }
+    }
+}
+
 /// Starts the thread that writes changed counters each second.
-fn write_each_second(
-    recorder: Arc<AccessRecorder>,
-    path: PathBuf,
-    warn: fn(&Error),
-) -> Result<Ticker> {
+fn write_each_second(counting: Counting, path: PathBuf, warn: fn(&Error)) -> Result<Ticker> {
     let (mut written, mut warned) = (None, false);
     let tick = move |is_last: bool| {
-        let counted = recorder.report();
+        let counted = counting.now();
         let news = (counted.activity, counted.cache);
         if (is_last || written != Some(news))
-            && let Err(error) = replace(&path, &as_json(&counted))
+            && let Err(error) = replace(&path, &counted.as_json())
             && !std::mem::replace(&mut warned, true)
         {
             warn(&error);
@@ -150,6 +181,19 @@ fn write_each_second(
         EVERY
     };
     Ticker::start("stats", EVERY, tick)
+}
+
+/// Returns the line of a path in a list of `sinter build --hot`.
+fn line_of(path: &[u8]) -> Vec<u8> {
+    let mut line = Vec::with_capacity(path.len() + 1);
+    for &byte in path {
+        if byte.is_ascii_whitespace() || matches!(byte, b'\\' | b'#') {
+            line.push(b'\\');
+        }
+        line.push(byte);
+    }
+    line.push(b'\n');
+    line
 }
 
 /// Returns a path that does not depend on the working directory, which a daemon changes later.
@@ -175,30 +219,32 @@ fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     })
 }
 
-fn as_json(counted: &AccessReport) -> Vec<u8> {
-    let activity = &counted.activity;
-    let micros = |time: Duration| time.as_nanos() as f64 / 1000.0;
-    let [median, p90, p99, longest] = activity.read_times.map(micros);
-    let mean = micros(activity.reading) / activity.reads.max(1) as f64;
-    let value = json!({
-        "seconds": counted.uptime.as_secs_f64(),
-        "reads": activity.reads,
-        "read_bytes": activity.bytes,
-        "failed_reads": activity.failed,
-        "read_microseconds": {
-            "mean": mean, "p50": median, "p90": p90, "p99": p99, "max": longest,
-        },
-        "lookups": activity.lookups,
-        "attributes": activity.attributes,
-        "listings": activity.listings,
-        "links": activity.links,
-        "xattrs": activity.xattrs,
-        "cache": {
-            "hits": counted.cache.hits,
-            "misses": counted.cache.misses,
-            "bytes": counted.cache.bytes,
-            "capacity": counted.capacity,
-        },
-    });
-    format!("{value:#}\n").into_bytes()
+impl Counted {
+    fn as_json(&self) -> Vec<u8> {
+        let activity = &self.activity;
+        let micros = |time: Duration| time.as_nanos() as f64 / 1000.0;
+        let [median, p90, p99, longest] = activity.read_times.map(micros);
+        let mean = micros(activity.reading) / activity.reads.max(1) as f64;
+        let value = json!({
+            "seconds": self.seconds,
+            "reads": activity.reads,
+            "read_bytes": activity.bytes,
+            "failed_reads": activity.failed,
+            "read_microseconds": {
+                "mean": mean, "p50": median, "p90": p90, "p99": p99, "max": longest,
+            },
+            "lookups": activity.lookups,
+            "attributes": activity.attributes,
+            "listings": activity.listings,
+            "links": activity.links,
+            "xattrs": activity.xattrs,
+            "cache": {
+                "hits": self.cache.hits,
+                "misses": self.cache.misses,
+                "bytes": self.cache.bytes,
+                "capacity": self.capacity,
+            },
+        });
+        format!("{value:#}\n").into_bytes()
+    }
 }

@@ -2,9 +2,6 @@
 //!
 //! In: the flags, and what is mounted where. Out: a mount that this process serves.
 
-use std::fs::File;
-use std::io::Read;
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
@@ -15,13 +12,7 @@ use sinterfs::{Error, OpenOptions, Result};
 use super::args::Args;
 use crate::args::remote;
 use crate::mount_options::{self, Settings};
-use crate::temporary_directory::TemporaryDirectory;
 use crate::{flags, text};
-
-/// The first pause between two tries to unmount what is in use; each one is twice as long as the
-/// one before it, up to the longest.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// What is mounted where.
 #[derive(Debug)]
@@ -34,47 +25,6 @@ pub(super) struct MountTarget<'a> {
     pub(super) options: &'a str,
     /// What images of a list share.
     pub(super) shared: Option<&'a Mounter>,
-}
-
-/// A mount that this process serves.
-pub(super) struct Attached {
-    session: Session,
-    /// A directory to remove in the end: after the session, which unmounts it.
-    _temporary: Option<TemporaryDirectory>,
-}
-
-impl Attached {
-    pub(super) fn new(session: Session) -> Self {
-        Self {
-            session,
-            _temporary: None,
-        }
-    }
-
-    /// Serves the mount until it is unmounted or a signal ends the process.
-    pub(super) fn serve(mut self) -> Result<()> {
-        self.session.serve().map(drop)
-    }
-
-    /// Unmounts when all writers of a pipe have closed it and nobody uses the mount, and removes
-    /// the mount point then.
-    pub(super) fn unmount_when_closed(&mut self, pipe: OwnedFd) -> Result<()> {
-        let dir = self.session.mount_point().to_owned();
-        self._temporary = Some(TemporaryDirectory::of(dir));
-        let unmounter = self.session.unmounter();
-        let work = move || {
-            // nobody writes: it ends when the last writer is gone
-            let _ = File::from(pipe).read_to_end(&mut Vec::new());
-            let mut pause = FIRST_PAUSE;
-            while unmounter.unmount(false).is_err() {
-                std::thread::sleep(pause);
-                pause = (pause * 2).min(LONGEST_PAUSE);
-            }
-        };
-        let thread = std::thread::Builder::new().name("users".into()).spawn(work);
-        let started = thread.map_err(|error| Error::io("cannot start a thread", error));
-        started.map(drop)
-    }
 }
 
 /// Opens and mounts the images; `None` if the mount needs no process.
