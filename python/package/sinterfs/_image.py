@@ -461,12 +461,13 @@ class Image:
 
         Images of ``lower`` are layers below this one. Root gets a mount through EROFS of the kernel
         where that shows everything, everybody else one through FUSE; ``method`` insists on one of
-        them. With ``overlay`` the mount is writable: changes are stored in the directories ``upper``
-        and ``work`` of that directory, or in memory for ``"tmpfs"``. ``uid``, ``gid`` and ``umask``
-        are those of all files. Decoded blocks are freed after ``trim_after`` seconds without reads
-        (300); the image is unmounted after ``unmount_after`` seconds without use. ``stats`` is a
-        file that gets counters as JSON, ``record`` one that gets the paths of files in the order of
-        their first read, ``damage_log`` one that gets what could not be read.
+        them. With ``overlay`` the mount is writable: changes are stored in the directories
+        ``upper`` and ``work`` of that directory, or in memory for ``"tmpfs"``. ``uid`` and ``gid``
+        replace the owners of all files; ``umask`` has permission bits that are cleared. Decoded
+        blocks are freed after ``trim_after`` seconds without reads (300); the image is unmounted
+        after ``unmount_after`` seconds without use. ``stats`` is a file that gets counters as JSON,
+        ``record`` one that gets the paths of files in the order of their first read,
+        ``damage_log`` one that gets what could not be read.
         """
         raw = _sinterfs.mount(
             [self._raw, *(image._raw for image in lower)],
