@@ -204,6 +204,17 @@ impl RawImage {
         Ok((self.0.image(py)?, self.0.path().cloned()))
     }
 
+    /// Returns the image of this process and its path, to be mounted.
+    #[cfg(target_os = "linux")]
+    pub fn mounted_parts(&self, py: Python<'_>) -> PyResult<(Image, Option<PathBuf>)> {
+        if self.0.is_of_object() {
+            let what = "an image of a file object cannot be mounted: each read would need the \
+                        interpreter, which may be waiting for that read";
+            return Err(raised(py, &sinterfs::Error::unsupported(what)));
+        }
+        self.parts(py)
+    }
+
     /// Returns how many bytes of decoded blocks are kept.
     pub fn cache_bytes(&self) -> u64 {
         self.0.options().cache_bytes

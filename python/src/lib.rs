@@ -21,6 +21,8 @@ mod extract;
 mod file;
 mod image;
 mod info;
+#[cfg_attr(not(target_os = "linux"), path = "no_mount.rs")]
+mod mount;
 mod new_bytes;
 mod observed;
 mod options;
@@ -52,6 +54,8 @@ mod _sinterfs {
     use super::file::RawFile;
     #[pymodule_export]
     use super::image::{RawImage, is_url};
+    #[pymodule_export]
+    use super::mount::mount;
     #[pymodule_export]
     use super::walk::RawWalk;
     #[pymodule_export]

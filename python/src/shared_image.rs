@@ -103,6 +103,13 @@ impl SharedImage {
         self.path.as_ref()
     }
 
+    /// Returns whether the image is read by a file object of Python.
+    #[cfg(target_os = "linux")]
+    pub fn is_of_object(&self) -> bool {
+        let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(handle.origin.as_deref(), Some(ImageSource::Object))
+    }
+
     /// Returns how the image was opened.
     pub fn options(&self) -> &OpenOptions {
         &self.options

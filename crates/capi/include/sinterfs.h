@@ -1,4 +1,4 @@
-/* sinterfs.h: reading images of DwarFS, SquashFS, EROFS, composefs and other formats.
+/* sinterfs.h: reading and mounting images of DwarFS, SquashFS, EROFS, composefs and others.
  *
  * Made by cbindgen from crates/capi; changes are made there.
  *
@@ -6,7 +6,8 @@
  * thread at a time. Handles are closed once, after the last call with them has returned; a file or
  * a list may outlive its image. Functions that fail return NULL or -1; sinterfs_last_errno() and
  * sinterfs_last_message() then return the reason, for the thread that called. Paths count from the
- * root of the image, with or without a leading slash, and never lead out of it.
+ * root of the image, with or without a leading slash, and never lead out of it. Functions for mounts
+ * exist on Linux only.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -25,6 +26,13 @@ typedef struct sinterfs_image sinterfs_image;
 
 // A list that is read one entry after the other, by one thread at a time.
 typedef struct sinterfs_list sinterfs_list;
+
+// A mount that threads of this process serve until `sinterfs_unmount`, or until somebody else
+// unmounts it. A child of fork(2) does not use it.
+typedef struct sinterfs_mount sinterfs_mount;
+
+// How to mount images; made by `sinterfs_mount_options_new`.
+typedef struct sinterfs_mount_options sinterfs_mount_options;
 
 // How to open an image; made by `sinterfs_options_new`.
 typedef struct sinterfs_options sinterfs_options;
@@ -296,6 +304,127 @@ int64_t sinterfs_getxattr(const struct sinterfs_image *image,
                           const char *name,
                           void *buffer,
                           size_t size);
+
+// Makes options with the default of everything; NULL if that fails. They are closed by
+// `sinterfs_mount_options_free`.
+struct sinterfs_mount_options *sinterfs_mount_options_new(void);
+
+// Frees options; `options` may be NULL. What was mounted with them stays mounted.
+//
+// # Safety
+// `options` is NULL or from `sinterfs_mount_options_new`, and was not freed.
+void sinterfs_mount_options_free(struct sinterfs_mount_options *options);
+
+// Sets what serves names and attributes: 0 for EROFS of the kernel if this process is root and
+// nothing is lost, else FUSE (the default), 1 for the kernel or a failure, 2 for FUSE.
+//
+// # Safety
+// `options` is from `sinterfs_mount_options_new`, and was not freed.
+int sinterfs_mount_options_set_method(struct sinterfs_mount_options *options, int method);
+
+// Sets how many threads answer requests; 0 for as many as suit the machine.
+//
+// # Safety
+// `options` is from `sinterfs_mount_options_new`, and was not freed.
+int sinterfs_mount_options_set_threads(struct sinterfs_mount_options *options, size_t count);
+
+// Sets whether other users than the one that mounts have access; they have if root mounts.
+//
+// # Safety
+// `options` is from `sinterfs_mount_options_new`, and was not freed.
+int sinterfs_mount_options_set_allow_other(struct sinterfs_mount_options *options, int allow);
+
+// Sets the owner and the group of all files, instead of their own.
+//
+// # Safety
+// `options` is from `sinterfs_mount_options_new`, and was not freed.
+int sinterfs_mount_options_set_owner(struct sinterfs_mount_options *options,
+                                     uint32_t uid,
+                                     uint32_t gid);
+
+// Sets the permission bits that are cleared in all files, at most 0777.
+//
+// # Safety
+// `options` is from `sinterfs_mount_options_new`, and was not freed.
+int sinterfs_mount_options_set_umask(struct sinterfs_mount_options *options, uint32_t mask);
+
+// Makes mounts writable by overlayfs: changes are stored in the directories `upper` and `work` of
+// a directory, or in memory until the mount ends if `path` is NULL.
+//
+// # Safety
+// `options` is from `sinterfs_mount_options_new`, and was not freed; `path` is NULL or ends with
+// NUL.
+int sinterfs_mount_options_set_overlay(struct sinterfs_mount_options *options, const char *path);
+
+// Sets whether idle processors decode blocks before they are read; they do without it.
+//
+// # Safety
+// `options` is from `sinterfs_mount_options_new`, and was not freed.
+int sinterfs_mount_options_set_decode_ahead(struct sinterfs_mount_options *options, int ahead);
+
+// Sets the seconds without reads after which decoded blocks are freed; 300 without it.
+//
+// # Safety
+// `options` is from `sinterfs_mount_options_new`, and was not freed.
+int sinterfs_mount_options_set_trim_after(struct sinterfs_mount_options *options, uint64_t seconds);
+
+// Sets the seconds without use after which images are unmounted; 0 for never.
+//
+// # Safety
+// `options` is from `sinterfs_mount_options_new`, and was not freed.
+int sinterfs_mount_options_set_unmount_after(struct sinterfs_mount_options *options,
+                                             uint64_t seconds);
+
+// Sets a file that gets counters of reads and of the cache as JSON, each second. It is of one
+// image: mounting several with it fails with EINVAL.
+//
+// # Safety
+// `options` is from `sinterfs_mount_options_new`, and was not freed; `path` ends with NUL.
+int sinterfs_mount_options_set_stats(struct sinterfs_mount_options *options, const char *path);
+
+// Sets a file that gets the paths of files in the order of their first read: a list for
+// `sinter build --hot`. It is of one image: mounting several with it fails with EINVAL.
+//
+// # Safety
+// `options` is from `sinterfs_mount_options_new`, and was not freed; `path` ends with NUL.
+int sinterfs_mount_options_set_record(struct sinterfs_mount_options *options, const char *path);
+
+// Sets a file that gets the path of each file that could not be read, and the reason.
+//
+// # Safety
+// `options` is from `sinterfs_mount_options_new`, and was not freed; `path` ends with NUL.
+int sinterfs_mount_options_set_damage_log(struct sinterfs_mount_options *options, const char *path);
+
+// Mounts `count` images on a directory; several are layers, the topmost first. `options` may be
+// NULL. The mount can be used when this returns, and the images can be closed. Returns NULL on
+// failure.
+//
+// A program that ends without `sinterfs_unmount` leaves a mount that gives errors until it is
+// unmounted.
+//
+// # Safety
+// `images` has `count` open images; `dir` ends with NUL; `options` is NULL or from
+// `sinterfs_mount_options_new`, and was not freed.
+struct sinterfs_mount *sinterfs_mount_images(const struct sinterfs_image *const *images,
+                                             size_t count,
+                                             const char *dir,
+                                             const struct sinterfs_mount_options *options);
+
+// Returns a warning of a mount by its number, from 0 on: why it is not through the kernel, what it
+// does not show. NULL if there are not as many. It is valid until the mount is unmounted.
+//
+// # Safety
+// `mount` is from `sinterfs_mount_images`, and was not unmounted.
+const char *sinterfs_mount_warning(const struct sinterfs_mount *mount, size_t number);
+
+// Unmounts, which also succeeds if somebody else has done so. `mount` may be NULL. What is in use
+// stays mounted, and the result is -1 with EBUSY, unless `lazy` is not 0: then it is detached from
+// its directory, and served until the last file is closed, as long as this process runs. After any
+// other result `mount` is closed. Returns 0 or -1.
+//
+// # Safety
+// `mount` is NULL or from `sinterfs_mount_images`, was not unmounted, and no other call uses it.
+int sinterfs_unmount(struct sinterfs_mount *mount, int lazy);
 
 #ifdef __cplusplus
 }  // extern "C"

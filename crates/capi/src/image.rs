@@ -4,7 +4,7 @@ use std::ffi::{CString, c_char, c_int};
 use std::fs::File;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs::Image;
@@ -20,13 +20,20 @@ use crate::options::SinterfsOptions;
 #[derive(Debug)]
 pub struct SinterfsImage {
     pub(crate) image: Image,
+    /// The path by which it was opened.
+    pub(crate) path: Option<PathBuf>,
     format: CString,
 }
 
 impl SinterfsImage {
-    fn new(image: Image) -> Outcome<*mut Self> {
+    fn new(image: Image, path: Option<&Path>) -> Outcome<*mut Self> {
         let format = CString::new(image.format()).unwrap_or_default();
-        Ok(handle(Self { image, format }))
+        let path = path.map(Path::to_owned);
+        Ok(handle(Self {
+            image,
+            path,
+            format,
+        }))
     }
 }
 
@@ -50,7 +57,7 @@ pub unsafe extern "C" fn sinterfs_open(
         // SAFETY: as the caller promises
         let (path, options) = unsafe { (path_of(path)?, options.as_ref()) };
         let options = options.map(|options| options.0.clone()).unwrap_or_default();
-        SinterfsImage::new(sinterfs::open_with(path, &options)?)
+        SinterfsImage::new(sinterfs::open_with(path, &options)?, Some(path))
     })
 }
 
@@ -76,7 +83,7 @@ pub unsafe extern "C" fn sinterfs_open_fd(
             Failure::from(error)
         })?;
         let source = FileSource::from_file(File::from(file), "image")?;
-        SinterfsImage::new(sinterfs::open_source(Arc::new(source), &options)?)
+        SinterfsImage::new(sinterfs::open_source(Arc::new(source), &options)?, None)
     })
 }
 

@@ -16,6 +16,8 @@ mod failure;
 mod file;
 mod image;
 mod list;
+#[cfg(target_os = "linux")]
+mod mount;
 mod options;
 mod xattrs;
 

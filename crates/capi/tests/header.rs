@@ -35,6 +35,7 @@ fn the_header_is_that_of_the_sources() {
         "file",
         "list",
         "xattrs",
+        "mount",
     ];
     let builder = sources.iter().fold(builder, |builder, name| {
         builder.with_src(source(&format!("src/{name}.rs")))

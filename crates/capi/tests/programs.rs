@@ -111,6 +111,28 @@ fn threads_share_an_image_and_a_file() {
 }
 
 #[test]
+fn images_are_mounted_and_unmounted() {
+    let Some(image) = shared("vectors/images/squashfs/zstd.img") else {
+        return;
+    };
+    if !Path::new("/dev/fuse").exists() {
+        return skip("no /dev/fuse");
+    }
+    let installed = Installed::new();
+    let program = installed.compile(&POSIX, "tests/c/mount.c");
+    let work = tempfile::tempdir().unwrap();
+    let dir = work.path().join("dir");
+    fs::create_dir(&dir).unwrap();
+    let mut command = installed.command(program);
+    command.arg(image).args([&dir, &work.path().join("record")]);
+    let printed = output(command.arg("conf/unit-001.conf")).stdout;
+    assert_eq!(printed.len(), 73);
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+    let record = fs::read_to_string(work.path().join("record")).unwrap();
+    assert_eq!(record, "conf/unit-001.conf\n");
+}
+
+#[test]
 fn the_examples_run_as_c99_and_as_cxx() {
     let Some(image) = shared("vectors/images/squashfs/zstd.img") else {
         return;

@@ -9,12 +9,11 @@ mod asked;
 mod objects;
 mod split;
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
-use sinterfs::mount::{MountOptions, Upper};
+use sinterfs::mount::{Mounter, Upper};
 use sinterfs::verify::{Anchor, Root, Trust};
-use sinterfs::{Error, OpenOptions, Result};
+use sinterfs::{Error, Result};
 
 use crate::args::fetch::FetchWishes;
 
@@ -23,19 +22,10 @@ pub use objects::{names_objects, verifies};
 pub use split::{split, split_bytes};
 
 /// What options set.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Settings {
+    pub mounter: Mounter,
     pub fetch: FetchWishes,
-    pub image: OpenOptions,
-    pub mount: MountOptions,
-    /// The file for the order of first reads.
-    pub record: Option<PathBuf>,
-    /// The time without reads after which decoded blocks are freed.
-    pub idle: Duration,
-    /// The time without use after which the image is unmounted.
-    pub unmount_after: Option<Duration>,
-    /// The writable layer.
-    pub upper: Option<Upper>,
     /// Whether the mount is required to be read-only (`Some(true)`) or writable.
     pub read_only: Option<bool>,
     /// Whether it was said how the image is proved: for a line of a list, in the line.
@@ -70,16 +60,16 @@ use Effect::{Flag, Nothing, Refused, Set};
 const OPTIONS: &[(&[&str], Effect)] = &[
     // what a mount of ours is anyway
     (&["defaults"], Nothing),
-    (&["nodev"], Flag(|to| to.mount.dev = false)),
-    (&["nosuid"], Flag(|to| to.mount.suid = false)),
-    (&["exec"], Flag(|to| to.mount.exec = true)),
+    (&["nodev"], Flag(|to| to.mounter.options.dev = false)),
+    (&["nosuid"], Flag(|to| to.mounter.options.suid = false)),
+    (&["exec"], Flag(|to| to.mounter.options.exec = true)),
     // what they require is compared with the writable layer when all options are known
     (&["ro"], Set(|to, _| read_only(to, true))),
     (&["rw"], Set(|to, _| read_only(to, false))),
     (
         &["overlay"],
         Set(|to, asked| {
-            to.upper = Some(upper(&asked.path()?));
+            to.mounter.upper = Some(upper(&asked.path()?));
             Ok(())
         }),
     ),
@@ -122,52 +112,57 @@ const OPTIONS: &[(&[&str], Effect)] = &[
         &["bind", "rbind", "move"],
         Refused("mount(8) does that with the directory of a mount"),
     ),
-    (&["dev"], Flag(|to| to.mount.dev = true)),
-    (&["suid"], Flag(|to| to.mount.suid = true)),
-    (&["noexec"], Flag(|to| to.mount.exec = false)),
+    (&["dev"], Flag(|to| to.mounter.options.dev = true)),
+    (&["suid"], Flag(|to| to.mounter.options.suid = true)),
+    (&["noexec"], Flag(|to| to.mounter.options.exec = false)),
     (
         &["uid"],
         Set(|to, asked| {
-            to.mount.uid = Some(asked.id()?);
+            to.mounter.options.uid = Some(asked.id()?);
             Ok(())
         }),
     ),
     (
         &["gid"],
         Set(|to, asked| {
-            to.mount.gid = Some(asked.id()?);
+            to.mounter.options.gid = Some(asked.id()?);
             Ok(())
         }),
     ),
     (&["umask"], Set(umask)),
-    (&["readonly"], Flag(|to| to.mount.umask |= 0o222)),
-    (&["allow_other"], Flag(|to| to.mount.allow_other = true)),
+    (&["readonly"], Flag(|to| to.mounter.options.umask |= 0o222)),
+    (
+        &["allow_other"],
+        Flag(|to| to.mounter.options.allow_other = true),
+    ),
     (
         &["allow_root"],
         Set(|to, _| {
-            to.mount.allow_root = true;
-            to.mount.allow_other = false;
+            to.mounter.options.allow_root = true;
+            to.mounter.options.allow_other = false;
             Ok(())
         }),
     ),
-    (&["auto_unmount"], Flag(|to| to.mount.auto_unmount = true)),
+    (
+        &["auto_unmount"],
+        Flag(|to| to.mounter.options.auto_unmount = true),
+    ),
     (&["max_read"], Set(max_read)),
     (
         &["default_permissions"],
-        Flag(|to| to.mount.default_permissions = true),
+        Flag(|to| to.mounter.options.default_permissions = true),
     ),
     (
         &["subtype"],
         Set(|to, asked| {
-            to.mount.subtype = asked.value.to_owned();
+            to.mounter.options.subtype = asked.value.to_owned();
             Ok(())
         }),
     ),
     (
         &["fsname"],
         Set(|to, asked| {
-            to.mount.fsname = asked.value.to_owned();
-            to.mount.image = None;
+            to.mounter.options.fsname = asked.value.to_owned();
             Ok(())
         }),
     ),
@@ -179,7 +174,7 @@ const OPTIONS: &[(&[&str], Effect)] = &[
     (
         &["offset"],
         Set(|to, asked| {
-            to.image.offset = if asked.value == "auto" {
+            to.mounter.open.offset = if asked.value == "auto" {
                 None
             } else {
                 Some(asked.size()?)
@@ -191,32 +186,35 @@ const OPTIONS: &[(&[&str], Effect)] = &[
     (
         &["device"],
         Set(|to, asked| {
-            to.image.devices.push(asked.path()?);
+            to.mounter.open.devices.push(asked.path()?);
             Ok(())
         }),
     ),
     (
         &["image"],
         Set(|to, asked| {
-            to.image.image = Some(asked.value.to_owned());
+            to.mounter.open.image = Some(asked.value.to_owned());
             Ok(())
         }),
     ),
     (
         &["partition"],
         Set(|to, asked| {
-            to.image.partition = Some(u32::try_from(asked.size()?).unwrap_or(u32::MAX));
+            to.mounter.open.partition = Some(u32::try_from(asked.size()?).unwrap_or(u32::MAX));
             Ok(())
         }),
     ),
     (
         objects::OBJECTS,
         Set(|to, asked| {
-            to.image.objects = Some(asked.path()?);
+            to.mounter.open.objects = Some(asked.path()?);
             Ok(())
         }),
     ),
-    (objects::VERIFY, Set(|to, _| objects::verify(&mut to.image))),
+    (
+        objects::VERIFY,
+        Set(|to, _| objects::verify(&mut to.mounter.open)),
+    ),
     (
         &["digest"],
         Set(|to, asked| prove(to, Anchor::Digest(asked.value.parse()?))),
@@ -235,21 +233,21 @@ const OPTIONS: &[(&[&str], Effect)] = &[
     (
         &["cachesize"],
         Set(|to, asked| {
-            to.image.cache_bytes = asked.size()?;
+            to.mounter.open.cache_bytes = asked.size()?;
             Ok(())
         }),
     ),
     (
         &["workers"],
         Set(|to, asked| {
-            to.mount.threads = usize::try_from(asked.size()?).unwrap_or(1).clamp(1, 1024);
+            to.mounter.options.threads = usize::try_from(asked.size()?).unwrap_or(1).clamp(1, 1024);
             Ok(())
         }),
     ),
     (
         &["idle", "tidy_max_age"],
         Set(|to, asked| {
-            to.idle = asked.seconds()?;
+            to.mounter.trim_after = asked.seconds()?;
             Ok(())
         }),
     ),
@@ -257,15 +255,15 @@ const OPTIONS: &[(&[&str], Effect)] = &[
         &["timeout", "idle_unmount"],
         Set(|to, asked| {
             // as for automount and squashfuse, 0 is never
-            to.unmount_after = Some(asked.seconds()?).filter(|time| !time.is_zero());
+            to.mounter.unmount_after = Some(asked.seconds()?).filter(|time| !time.is_zero());
             Ok(())
         }),
     ),
-    (&["salvage"], Flag(|to| to.image.salvage = true)),
+    (&["salvage"], Flag(|to| to.mounter.open.salvage = true)),
     (
         &["record", "analysis_file"],
         Set(|to, asked| {
-            to.record = Some(asked.path()?);
+            to.mounter.record = Some(asked.path()?);
             Ok(())
         }),
     ),
@@ -276,7 +274,7 @@ const OPTIONS: &[(&[&str], Effect)] = &[
     (
         &["readahead"],
         Set(|to, asked| {
-            to.mount.read_ahead = Some(u32::try_from(asked.size()?).unwrap_or(u32::MAX));
+            to.mounter.options.read_ahead = Some(u32::try_from(asked.size()?).unwrap_or(u32::MAX));
             Ok(())
         }),
     ),
@@ -354,7 +352,7 @@ pub fn apply(option: &str, settings: &mut Settings) -> Result<()> {
 
 /// Fails if the mount is required to be writable and has no writable layer, or the reverse.
 pub fn check_writable(settings: &Settings) -> Result<()> {
-    match (settings.read_only, &settings.upper) {
+    match (settings.read_only, &settings.mounter.upper) {
         (Some(false), None) => Err(Error::unsupported(
             "mount option `rw` is not supported: images are read-only; `--overlay UPPER` makes a \
              mount writable",
@@ -387,7 +385,7 @@ fn read_only(to: &mut Settings, is_read_only: bool) -> Result<()> {
 
 fn umask(to: &mut Settings, asked: &Asked<'_>) -> Result<()> {
     match u16::from_str_radix(asked.value, 8) {
-        Ok(mask) if mask <= 0o777 => to.mount.umask = mask,
+        Ok(mask) if mask <= 0o777 => to.mounter.options.umask = mask,
         _ => return Err(asked.wrong("not an octal mask")),
     }
     Ok(())
@@ -397,7 +395,8 @@ fn max_read(to: &mut Settings, asked: &Asked<'_>) -> Result<()> {
     let bytes = u32::try_from(asked.size()?)
         .ok()
         .filter(|bytes| *bytes >= 4096);
-    to.mount.max_read = Some(bytes.ok_or_else(|| asked.wrong("less than 4096, or too large"))?);
+    to.mounter.options.max_read =
+        Some(bytes.ok_or_else(|| asked.wrong("less than 4096, or too large"))?);
     Ok(())
 }
 
@@ -407,7 +406,10 @@ fn label(to: &mut Settings, asked: &Asked<'_>) -> Result<()> {
         return Err(asked.wrong("not a label"));
     }
     let name = asked.text.split('=').next().unwrap_or_default();
-    to.mount.labels.push((name.to_owned(), label.to_owned()));
+    to.mounter
+        .options
+        .labels
+        .push((name.to_owned(), label.to_owned()));
     Ok(())
 }
 
@@ -419,8 +421,8 @@ fn prove(to: &mut Settings, anchor: Anchor) -> Result<()> {
     }
     to.is_proved = true;
     let mut trust = Trust::by(anchor);
-    trust.digests = to.image.trust.take().and_then(|trust| trust.digests);
-    to.image.trust = Some(Box::new(trust));
+    trust.digests = to.mounter.open.trust.take().and_then(|trust| trust.digests);
+    to.mounter.open.trust = Some(Box::new(trust));
     Ok(())
 }
 

@@ -1,31 +1,14 @@
 //! Names and messages for a terminal, with control characters and invalid UTF-8 escaped.
 
-use std::borrow::Cow;
 use std::io::Write;
 
 use serde_json::json;
 use sinterfs::build::Loss;
+use sinterfs::model::escaped;
+pub use sinterfs::model::{one_line, shown_name as name};
 use sinterfs::{Error, Result};
 
 use crate::{flags, messages, standard_files};
-
-/// Shows a name or path: UTF-8 unchanged, control characters and other bytes as `\xNN`.
-pub fn name(bytes: &[u8]) -> String {
-    let mut shown = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            match c {
-                '\\' => shown.push_str("\\\\"),
-                '\n' => shown.push_str("\\n"),
-                '\t' => shown.push_str("\\t"),
-                c if c.is_control() => shown.extend(c.to_string().bytes().map(escape)),
-                c => shown.push(c),
-            }
-        }
-        shown.extend(chunk.invalid().iter().copied().map(escape));
-    }
-    shown
-}
 
 /// Shows a name or path in JSON: a backslash doubled, bytes that are not UTF-8 as `\\xNN`; what
 /// JSON escapes itself is left to it. No two names look the same.
@@ -33,13 +16,9 @@ pub fn json_name(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         shown.push_str(&chunk.valid().replace('\\', "\\\\"));
-        shown.extend(chunk.invalid().iter().copied().map(escape));
+        shown.extend(chunk.invalid().iter().copied().map(escaped));
     }
     shown
-}
-
-fn escape(byte: u8) -> String {
-    format!("\\x{byte:02x}")
 }
 
 /// Formats a number of things: `1 file`, `2 files`, `2 directories`.
@@ -126,18 +105,6 @@ pub fn losses_as_json(losses: &[Loss]) -> serde_json::Value {
     losses.iter().map(one).collect::<Vec<_>>().into()
 }
 
-/// Returns a message on one line: white space that begins with the end of a line or with a tab
-/// becomes one space, other control characters `?`.
-pub fn one_line(message: &str) -> Cow<'_, str> {
-    if !message.contains(char::is_control) {
-        return message.into();
-    }
-    let lines = message.split(['\n', '\t']).map(str::trim);
-    let words: Vec<_> = lines.filter(|line| !line.is_empty()).collect();
-    let joined = words.join(" ");
-    joined.replace(char::is_control, "?").into()
-}
-
 /// Writes bytes as base64 (RFC 4648), with padding.
 pub fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -163,13 +130,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_one_line() {
-        assert_eq!(one_line("a: b"), "a: b");
-        assert_eq!(one_line("a:\n    b\r\n\tc\n"), "a: b c");
-        assert_eq!(one_line("a\x1b[1m"), "a?[1m");
-    }
-
-    #[test]
     fn base64_of_the_rfc() {
         for (bytes, text) in [
             ("", ""),
@@ -182,12 +142,5 @@ mod tests {
         ] {
             assert_eq!(base64(bytes.as_bytes()), text);
         }
-    }
-
-    #[test]
-    fn names() {
-        assert_eq!(name("Grüße".as_bytes()), "Grüße");
-        assert_eq!(name(b"a\nb\xff\\"), "a\\nb\\xff\\\\");
-        assert_eq!(name(b"\x1b[31m"), "\\x1b[31m");
     }
 }

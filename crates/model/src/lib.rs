@@ -42,6 +42,7 @@ mod segment;
 mod setting;
 mod source;
 mod stored_block;
+mod text;
 #[expect(
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
@@ -76,6 +77,7 @@ pub use segment::{
 pub use setting::Setting;
 pub use source::{FileContent, LinkBelow, Source};
 pub use stored_block::StoredBlock;
+pub use text::{escaped, one_line, shown_name};
 pub use tree::{Content, Link, NameRef, Node, NodeId, Tree, TreeBuilder, TreeStats};
 pub use writer::{ImageWriter, Loss, LossKind, Summary};
 pub use xattrs::{XattrPairs, XattrSet, XattrSets};

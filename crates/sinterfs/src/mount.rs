@@ -1,26 +1,35 @@
 //! Mounting images: through FUSE, or, for root, through the kernel's EROFS.
 //!
-//! Enters an image and a directory; leaves a [`Session`], which threads of this process serve until
-//! the file system is unmounted.
+//! In: images and a directory. Out: a [`Session`], which threads of this process serve until the
+//! file system is unmounted. [`Mounter`] does all that `sinter mount` does; [`mount()`] serves
+//! anything that has the trait [`crate::model::Image`].
 
-mod access;
 mod allocator;
 mod cache_trimmer;
+mod damage_log;
 mod kernel_backing;
+mod list;
 mod memory;
+mod mounter;
 pub(crate) mod object_verification;
-mod overlay;
+mod opened;
+mod reads;
 mod serve;
+mod session;
+mod statistics;
+mod ticker;
 
-pub use access::{AccessRecorder, AccessReport, OnLine};
 pub use allocator::return_freed_memory;
 pub use cache_trimmer::CacheTrimmer;
-pub use memory::default_cache_bytes;
+pub use damage_log::DamageLog;
+pub use list::{is_mounted, serve_all};
+pub use mounter::Mounter;
 pub use object_verification::ObjectVerification;
-pub use overlay::mount_overlay;
-pub use serve::{MountMethod, Mounted, mount, mount_layers};
+pub use opened::option_of_one_image;
+pub use serve::{MountMethod, Mounted, mount};
+pub use session::Session;
 
 pub use sinterfs_mount::{
-    Ended, MountOptions, MountedImage, Session, Upper, WantedMount, check_layers, daemon,
-    mounted_images, umount, wanted_mounts,
+    Ended, MountOptions, MountedImage, Unmounter, Upper, WantedMount, daemon, mounted_images,
+    umount, wanted_mounts,
 };

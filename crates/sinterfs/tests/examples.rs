@@ -79,5 +79,5 @@ fn an_image_is_mounted() {
     let mut mounted = mount::run(&image, &target).unwrap();
     let content = std::fs::read(target.join("etc/os-release")).unwrap();
     assert_eq!(content, b"NAME=Example\n");
-    mounted.session.unmount().unwrap();
+    mounted.session.as_mut().unwrap().unmount().unwrap();
 }

@@ -52,7 +52,10 @@ fn through(way: MountMethod, image: impl Image + 'static, dir: &Path) -> Result<
 }
 
 fn session(image: impl Image + 'static, dir: &Path) -> Session {
-    through(MountMethod::Kernel, image, dir).unwrap().session
+    through(MountMethod::Kernel, image, dir)
+        .unwrap()
+        .session
+        .unwrap()
 }
 
 fn errno(error: &std::io::Error) -> Errno {
@@ -77,7 +80,7 @@ const KERNEL: Way = Way {
         )
         .unwrap();
         assert!(shown_at(dir).unwrap().starts_with("erofs "));
-        Box::new(mounted.session)
+        Box::new(mounted.session.unwrap())
     },
     exact: false,
     unit: 4096,
@@ -91,7 +94,7 @@ const LOOP: Way = Way {
         };
         let mounted = mount(image as Arc<dyn Image>, dir, &options, MountMethod::Kernel).unwrap();
         assert!(shown_at(dir).unwrap().starts_with("erofs /dev/loop"));
-        Box::new(mounted.session)
+        Box::new(mounted.session.unwrap())
     },
     ..KERNEL
 };
@@ -126,7 +129,7 @@ fn loop_devices_show_the_same() {
     let mut ours = mount(image, dir.path(), &options, MountMethod::Kernel).unwrap();
     let source = shown_at(dir.path()).unwrap();
     umount(dir.path(), false).unwrap();
-    ours.session.wait().unwrap();
+    ours.session.as_mut().unwrap().wait().unwrap();
     let device = source.split_whitespace().nth(1).unwrap();
     let name = device.strip_prefix("/dev/").unwrap();
     let file = fs::read_to_string(format!("/sys/block/{name}/loop/backing_file"));

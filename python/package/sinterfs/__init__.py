@@ -21,6 +21,7 @@ from ._errors import (
 )
 from ._file import ImageFile, ImageRawIO
 from ._image import Entry, Image, Progress
+from ._mount import Mount
 from ._options import StrPath, opening_options, strings
 from ._reports import BuildReport, Change, CheckReport, ExtractReport, FieldChange
 
@@ -37,6 +38,7 @@ __all__ = [
     "ImageRawIO",
     "InvalidRequestError",
     "LimitExceededError",
+    "Mount",
     "PathNotFoundError",
     "SinterError",
     "UnsupportedImageError",

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, Callable, Literal, overload
 
 from . import _sinterfs
 from ._file import BUFFER_SIZE, ImageFile, ImageRawIO
+from ._mount import Mount, absolute
 from ._options import Options, StrPath, opening_options, strings
 from ._reports import ExtractReport
 from ._stat import stat_result
@@ -435,6 +436,60 @@ class Image:
         if buffering == 0:
             return raw
         return ImageFile(raw, BUFFER_SIZE if buffering < 0 else buffering)
+
+    def mount(
+        self,
+        target: StrPath,
+        *,
+        lower: Iterable[Image] = (),
+        method: Literal["auto", "kernel", "fuse"] = "auto",
+        overlay: StrPath | None = None,
+        threads: int = 0,
+        allow_other: bool | None = None,
+        uid: int | None = None,
+        gid: int | None = None,
+        umask: int = 0,
+        fsname: str | None = None,
+        decode_ahead: bool = True,
+        trim_after: float | None = None,
+        unmount_after: float | None = None,
+        stats: StrPath | None = None,
+        record: StrPath | None = None,
+        damage_log: StrPath | None = None,
+    ) -> Mount:
+        """Mount the image on a directory (Linux); a ``with`` statement unmounts it at its end.
+
+        Images of ``lower`` are layers below this one. Root gets a mount through EROFS of the kernel
+        where that shows everything, everybody else one through FUSE; ``method`` insists on one of
+        them. With ``overlay`` the mount is writable: changes are stored in the directories
+        ``upper`` and ``work`` of that directory, or in memory for ``"tmpfs"``. ``uid`` and ``gid``
+        replace the owners of all files; ``umask`` has permission bits that are cleared. Decoded
+        blocks are freed after ``trim_after`` seconds without reads (300); the image is unmounted
+        after ``unmount_after`` seconds without use. ``stats`` is a file that gets counters as JSON,
+        ``record`` one that gets the paths of files in the order of their first read,
+        ``damage_log`` one that gets what could not be read.
+        """
+        raw = _sinterfs.mount(
+            [self._raw, *(image._raw for image in lower)],
+            os.fspath(target),
+            {
+                "method": method,
+                "overlay": "tmpfs" if overlay == "tmpfs" else absolute(overlay),
+                "threads": threads,
+                "allow_other": allow_other,
+                "uid": uid,
+                "gid": gid,
+                "umask": umask,
+                "fsname": fsname,
+                "decode_ahead": decode_ahead,
+                "trim_after": trim_after,
+                "unmount_after": unmount_after,
+                "stats": absolute(stats),
+                "record": absolute(record),
+                "damage_log": absolute(damage_log),
+            },
+        )
+        return Mount(raw, os.path.abspath(target))  # noqa: PTH100 (names that are not UTF-8)
 
     def extract(
         self,

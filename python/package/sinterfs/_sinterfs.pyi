@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from ._mount import MountOptions as _MountOptions
 from ._options import Options as _Options
 
 _Stat = tuple[int, int, int, int, int, int, int, int, tuple[int, int, int]]
@@ -61,6 +62,11 @@ class RawImage:
     def xattrs(self, path: str) -> dict[str, bytes]: ...
     def file(self, path: str) -> RawFile: ...
 
+class RawMount:
+    def warnings(self) -> list[str]: ...
+    def unmount(self, lazy: bool) -> None: ...
+
+def mount(images: list[RawImage], dir: str, options: _MountOptions) -> RawMount: ...
 def extract(
     image: RawImage,
     target: str,

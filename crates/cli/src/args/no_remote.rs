@@ -16,7 +16,7 @@ impl RemoteArgs {
     }
 }
 
-/// What is read of a remote image while it is mounted: nothing.
+/// What is read of a remote image: nothing.
 #[derive(Debug, Clone)]
 pub struct ReadNotes;
 
@@ -30,16 +30,6 @@ impl ReadNotes {
     #[allow(clippy::unused_self, reason = "the same as with the feature")]
     pub fn bytes(&self) -> u64 {
         0
-    }
-
-    /// Returns an empty line.
-    #[allow(clippy::unused_self, reason = "the same as with the feature")]
-    #[cfg_attr(
-        not(target_os = "linux"),
-        allow(dead_code, reason = "only mounts fetch ahead")
-    )]
-    pub fn line(&self) -> String {
-        String::new()
     }
 }
 

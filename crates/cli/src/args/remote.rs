@@ -96,7 +96,7 @@ impl ServerArgs {
     }
 }
 
-/// What is read of a remote image while it is mounted.
+/// What is read of a remote image.
 #[derive(Debug, Clone)]
 pub struct ReadNotes(Arc<ReadRecorder>);
 
@@ -111,24 +111,6 @@ impl ReadNotes {
     /// Returns the number of bytes that were read.
     pub fn bytes(&self) -> u64 {
         self.0.reads().map_or(0, |reads| reads.bytes())
-    }
-
-    /// Returns whether anything was read since the last call.
-    #[cfg_attr(
-        not(target_os = "linux"),
-        allow(dead_code, reason = "only mounts fetch ahead")
-    )]
-    pub fn take_news(&self) -> bool {
-        self.0.take_news()
-    }
-
-    /// Returns a line about what was read; empty for an image in a file.
-    #[cfg_attr(
-        not(target_os = "linux"),
-        allow(dead_code, reason = "only mounts fetch ahead")
-    )]
-    pub fn line(&self) -> String {
-        self.0.reads().map_or(String::new(), |reads| reads.line())
     }
 }
 

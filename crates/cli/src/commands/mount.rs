@@ -11,20 +11,22 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use sinterfs::mount::daemon;
+use sinterfs::mount::{Session, daemon};
 use sinterfs::{Error, Result};
 
+use crate::temporary_directory::TemporaryDirectory;
 use crate::{flags, hidden_words, self_run};
-use all::{AllAttached, attach_all};
+use all::{AllMounted, mount_all};
 pub use args::Args;
-use attach::{Attached, MountTarget, attach, try_out};
+use attach::{MountTarget, attach, try_out};
 
 /// What this process serves.
 enum Serving {
-    /// One mount; `None` if it needs no process.
-    One(Option<Box<Attached>>),
+    /// One mount; `None` if it needs no process. A directory is removed in the end: after the
+    /// session, which unmounts it.
+    One(Option<Box<Session>>, Option<TemporaryDirectory>),
     /// The mounts of a list.
-    All(AllAttached),
+    All(AllMounted),
 }
 
 /// Mounts images. `words` is the command line, with the verb as its second word.
@@ -43,8 +45,9 @@ pub fn run(args: &Args, words: &[OsString]) -> Result<ExitCode> {
             .transpose()
             .map_err(|e| Error::io("standard input", e))?;
         let mut started = start(args);
-        if let (Some(open), Ok(Serving::One(Some(attached)))) = (open, &mut started) {
-            attached.unmount_when_closed(open)?;
+        if let (Some(open), Ok(Serving::One(Some(session), temporary))) = (open, &mut started) {
+            session.unmount_when_closed(open)?;
+            *temporary = Some(TemporaryDirectory::of(session.mount_point().to_owned()));
         }
         // not earlier: automount(8) has the mount point blocked for all but its own process group
         daemon::detach_from_terminal()?;
@@ -64,24 +67,24 @@ fn target(args: &Args) -> MountTarget<'_> {
         images: args.images(),
         dir: args.directory(),
         options: "",
-        common: None,
+        shared: None,
     }
 }
 
 /// Mounts.
 fn start(args: &Args) -> Result<Serving> {
     if args.all {
-        return attach_all(args).map(Serving::All);
+        return mount_all(args).map(Serving::All);
     }
-    let attached = attach(args, &target(args))?;
-    Ok(Serving::One(attached.map(Box::new)))
+    let session = attach(args, &target(args))?;
+    Ok(Serving::One(session.map(Box::new), None))
 }
 
 impl Serving {
     /// Returns the exit code of a command that has mounted this.
     fn code(&self) -> u8 {
         match self {
-            Self::One(_) => 0,
+            Self::One(..) => 0,
             Self::All(all) => all.code,
         }
     }
@@ -90,8 +93,12 @@ impl Serving {
 /// Serves mounts until they are unmounted or a signal ends the process.
 fn serve(serving: Serving) -> Result<ExitCode> {
     match serving {
-        Serving::One(None) => Ok(ExitCode::SUCCESS),
-        Serving::One(Some(attached)) => attached.serve().map(|()| ExitCode::SUCCESS),
+        Serving::One(None, _) => Ok(ExitCode::SUCCESS),
+        Serving::One(Some(mut session), temporary) => {
+            let served = session.serve();
+            drop((session, temporary));
+            served.map(|_| ExitCode::SUCCESS)
+        }
         Serving::All(all) => all.serve().map(ExitCode::from),
     }
 }

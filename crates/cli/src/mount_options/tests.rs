@@ -1,20 +1,8 @@
 //! Options of all kinds, and what becomes of them.
 
-use super::*;
+use std::time::Duration;
 
-fn settings() -> Settings {
-    Settings {
-        fetch: FetchWishes::default(),
-        image: OpenOptions::default(),
-        mount: MountOptions::default(),
-        record: None,
-        idle: Duration::from_secs(300),
-        unmount_after: None,
-        upper: None,
-        read_only: None,
-        is_proved: false,
-    }
-}
+use super::*;
 
 #[test]
 fn no_name_has_two_rows() {
@@ -29,7 +17,7 @@ fn no_name_has_two_rows() {
 fn options_of_fstab_are_taken_and_others_are_not() {
     let line = "ro,nofail,users,x-systemd.automount,X-mount.mkdir,_netdev,lazytime,loop";
     for option in split(line) {
-        apply(option, &mut settings()).unwrap();
+        apply(option, &mut Settings::default()).unwrap();
     }
     for option in [
         "nonsense",
@@ -39,7 +27,7 @@ fn options_of_fstab_are_taken_and_others_are_not() {
         "timeout=x",
         "mlock",
     ] {
-        assert!(apply(option, &mut settings()).is_err(), "{option}");
+        assert!(apply(option, &mut Settings::default()).is_err(), "{option}");
     }
     assert!(!is_known("nonsense") && is_known("x-anything=1") && is_known("mlock"));
 }
@@ -48,7 +36,7 @@ fn options_of_fstab_are_taken_and_others_are_not() {
 fn labels_may_contain_commas_in_quotes() {
     let all: Vec<_> = split(r#"ro,context="system_u:object_r:usr_t:s0:c1,c2",uid=3,"#).collect();
     assert_eq!(all.len(), 3);
-    let mut to = settings();
+    let mut to = Settings::default();
     for option in all {
         apply(option, &mut to).unwrap();
     }
@@ -56,23 +44,23 @@ fn labels_may_contain_commas_in_quotes() {
         "context".to_owned(),
         "system_u:object_r:usr_t:s0:c1,c2".to_owned(),
     );
-    assert_eq!(to.mount.labels, [label]);
-    assert_eq!(to.mount.uid, Some(3));
+    assert_eq!(to.mounter.options.labels, [label]);
+    assert_eq!(to.mounter.options.uid, Some(3));
 }
 
 #[test]
 fn times_have_units() {
-    let mut to = settings();
+    let mut to = Settings::default();
     apply("tidy_max_age=2m", &mut to).unwrap();
     apply("timeout=60", &mut to).unwrap();
-    assert_eq!(to.idle, Duration::from_secs(120));
-    assert_eq!(to.unmount_after, Some(Duration::from_secs(60)));
+    assert_eq!(to.mounter.trim_after, Duration::from_secs(120));
+    assert_eq!(to.mounter.unmount_after, Some(Duration::from_secs(60)));
 }
 
 #[test]
 fn a_mount_is_writable_with_an_overlay_only() {
     let with = |options: &[&str]| {
-        let mut to = settings();
+        let mut to = Settings::default();
         for option in options {
             apply(option, &mut to).unwrap();
         }

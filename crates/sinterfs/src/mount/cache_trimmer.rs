@@ -5,16 +5,15 @@
 //! on it: what was forgotten is decoded again.
 
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use sinterfs_block::cache::BlockCache;
-use sinterfs_model::{Error, Result};
+use sinterfs_model::Result;
 
 use crate::image::Image;
 use crate::mount::allocator::trim;
 use crate::mount::memory::is_short;
+use crate::mount::ticker::Ticker;
 use crate::open_options::OpenOptions;
 
 /// How often the cache and the system's memory are looked at, at most.
@@ -23,13 +22,13 @@ const EVERY: Duration = Duration::from_secs(5);
 /// Looks after a cache until it is dropped.
 #[derive(Debug)]
 pub struct CacheTrimmer {
-    work: Option<(Sender<()>, JoinHandle<()>)>,
+    _ticker: Ticker,
 }
 
 impl CacheTrimmer {
     /// Looks after the cache of an image, which is emptied after so long without reads, and
     /// whenever less than a 32nd of the system's memory is available.
-    pub fn start(image: &Image, idle: Duration) -> Result<Self> {
+    pub(super) fn start(image: &Image, idle: Duration) -> Result<Self> {
         Self::of(Arc::clone(image.handle().cache()), idle)
     }
 
@@ -41,33 +40,19 @@ impl CacheTrimmer {
     }
 
     fn of(cache: Arc<BlockCache>, idle: Duration) -> Result<Self> {
-        let (end, ended) = channel::<()>();
         let every = EVERY.min(idle.max(Duration::from_millis(100)));
-        let work = move || {
-            let mut idling = Idling::new(&cache);
-            while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                let is_time = idling.lasts(&cache) >= idle || is_short();
-                if is_time && cache.stats().bytes > 0 {
-                    cache.clear();
-                    trim();
-                }
+        let mut idling = Idling::new(&cache);
+        let tick = move |is_last: bool| {
+            let is_time = !is_last && (idling.lasts(&cache) >= idle || is_short());
+            if is_time && cache.stats().bytes > 0 {
+                cache.clear();
+                trim();
             }
+            every
         };
-        let thread = std::thread::Builder::new().name("idle".into()).spawn(work);
-        let thread = thread.map_err(|error| Error::io("cannot start a thread", error))?;
         Ok(Self {
-            work: Some((end, thread)),
+            _ticker: Ticker::start("idle", every, tick)?,
         })
-    }
-}
-
-impl Drop for CacheTrimmer {
-    fn drop(&mut self) {
-        if let Some((end, thread)) = self.work.take() {
-            drop(end);
-            // a panic in there has been printed to standard error
-            let _ = thread.join();
-        }
     }
 }
 

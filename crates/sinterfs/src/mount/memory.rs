@@ -26,7 +26,7 @@ const SHORT: u64 = 32;
 /// otherwise: 512 MiB, or a sixteenth of the machine's memory if that is more, but at most a
 /// quarter of what the process may use (a control group, `ulimit -v`). They are given back when the
 /// memory of the machine runs short.
-pub fn default_cache_bytes() -> u64 {
+pub(super) fn default_cache_bytes() -> u64 {
     limited(cache_by(&meminfo()), process_limit())
 }
 

@@ -9,10 +9,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_model::{Error, Image, Loss, Result};
-use sinterfs_mount::{LowerLayer, MountOptions, Session, Upper};
+use sinterfs_mount::{LowerLayer, MountOptions, Upper};
 
 use crate::mount::kernel_backing::KernelBacking;
 use crate::mount::memory::threads_within_limit;
+use crate::mount::object_verification::ObjectVerification;
+use crate::mount::session::Session;
 
 /// By whom names and attributes are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,15 +30,58 @@ pub enum MountMethod {
 }
 
 /// A mounted image.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Mounted {
-    /// The mount.
-    pub session: Session,
+    /// The mount; `None` if the kernel needs no process for it, so that it stays until somebody
+    /// unmounts it.
+    pub session: Option<Session>,
     /// Why it is not through the kernel, if it was tried.
     pub fell_back: Option<Error>,
     /// What the image has and the mount does not show.
     pub losses: Vec<Loss>,
+    /// What is wrong with the images, or was asked for and could not be done, although they are
+    /// mounted.
+    pub warnings: Vec<Error>,
+    /// Who verifies the objects of an image that the kernel mounts with them.
+    pub objects: Option<ObjectVerification>,
+}
+
+impl Mounted {
+    fn new(session: sinterfs_mount::Session, fell_back: Option<Error>, losses: Vec<Loss>) -> Self {
+        Self {
+            session: Some(Session::new(session)),
+            fell_back,
+            losses,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn with_objects(verified: ObjectVerification) -> Self {
+        Self {
+            objects: Some(verified),
+            ..Self::default()
+        }
+    }
+
+    /// Takes all that a user should know of out of the fields: the warnings, why the mount is
+    /// through FUSE, and what it does not show.
+    pub fn take_warnings(&mut self) -> Vec<Error> {
+        let mut all = std::mem::take(&mut self.warnings);
+        let fell_back = self.fell_back.take();
+        all.extend(fell_back.map(|error| because("mounted through FUSE", &error)));
+        for loss in self.losses.drain(..) {
+            let what = format!("not visible through the kernel: {loss}");
+            all.push(Error::unsupported(what).about(loss.settings()));
+        }
+        all
+    }
+}
+
+/// Returns an error that says what follows from another one.
+pub(super) fn because(what: &str, error: &Error) -> Error {
+    let settings = error.settings().iter().copied();
+    Error::new(error.kind(), format!("{what}: {error}")).about(settings)
 }
 
 /// The most inodes of an image that is mounted through the kernel unasked: their metadata takes
@@ -74,11 +119,8 @@ pub fn mount(
         }
         MountMethod::Auto | MountMethod::Fuse => None,
     };
-    Ok(Mounted {
-        session: sinterfs_mount::mount(image, dir, options)?,
-        fell_back,
-        losses: Vec::new(),
-    })
+    let session = sinterfs_mount::mount(image, dir, options)?;
+    Ok(Mounted::new(session, fell_back, Vec::new()))
 }
 
 /// Mounts images as layers on a directory, the topmost first, through overlayfs, and serves them
@@ -86,7 +128,7 @@ pub fn mount(
 ///
 /// Fails as [`mount`] does, and with `Io` without CAP_SYS_ADMIN or overlayfs, or if another mount
 /// uses the upper layer; nothing is left behind then.
-pub fn mount_layers(
+pub(super) fn mount_layers(
     images: &[Arc<dyn Image>],
     upper: Option<&Upper>,
     dir: impl AsRef<Path>,
@@ -119,11 +161,7 @@ pub fn mount_layers(
     }
     let dir = dir.as_ref();
     let (session, failed) = sinterfs_mount::mount_layers(&layers, upper, dir, options)?;
-    Ok(Mounted {
-        session,
-        fell_back: fell_back.or(failed),
-        losses: all_losses,
-    })
+    Ok(Mounted::new(session, fell_back.or(failed), all_losses))
 }
 
 /// Returns options with a number of threads that the memory of this process suffices for, unless
@@ -143,11 +181,8 @@ fn by_kernel(
     asked: bool,
 ) -> Result<Mounted> {
     let KernelBacking { file, losses } = kernel_backing(image, options, asked)?;
-    Ok(Mounted {
-        session: sinterfs_mount::mount_kernel(file, dir, options)?,
-        fell_back: None,
-        losses,
-    })
+    let session = sinterfs_mount::mount_kernel(file, dir, options)?;
+    Ok(Mounted::new(session, None, losses))
 }
 
 /// Computes what the kernel mounts; unless it was asked for, only what shows all of the image and

@@ -5,29 +5,26 @@
 
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::thread::JoinHandle;
+use std::path::Path;
+use std::time::Duration;
 
-use sinterfs::mount::{CacheTrimmer, MountedImage, WantedMount, mounted_images, wanted_mounts};
+use sinterfs::mount::{
+    CacheTrimmer, Mounter, Session, WantedMount, is_mounted, mounted_images, option_of_one_image,
+    serve_all, wanted_mounts,
+};
 use sinterfs::platform::inherited::heeded;
-use sinterfs::{Error, Kind, OpenOptions, Result};
+use sinterfs::{Error, Kind, Result};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::args::Args;
-use super::attach::{Attached, Common, MountTarget, attach, option_of_one_image, try_out};
+use super::attach::{MountTarget, attach, try_out};
 use crate::{exit, flags, messages, mount_options, text};
 
-/// The threads for all images, as long as each has some.
-const THREADS: usize = 64;
-
-/// The least threads for an image.
-const LEAST_THREADS: usize = 2;
-
 /// The mounts of a list.
-pub(super) struct AllAttached {
-    mounts: Vec<Attached>,
+pub(super) struct AllMounted {
+    sessions: Vec<Session>,
     _idle: Option<CacheTrimmer>,
     /// The exit code: whether lines failed.
     pub(super) code: u8,
@@ -44,46 +41,32 @@ impl Line {
     fn has(&self, option: &str) -> bool {
         mount_options::split(&self.wanted.options).any(|given| given == option)
     }
-
-    /// Returns whether the image is mounted there already.
-    fn is_among(&self, mounted: &[MountedImage]) -> bool {
-        let image = &self.wanted.image;
-        let names = if sinterfs::is_url(image) {
-            let shown = sinterfs::shown(image);
-            let last = shown.file_name().map(PathBuf::from).unwrap_or_default();
-            [shown, last]
-        } else {
-            [std::path::absolute(image), image.canonicalize()]
-                .map(std::io::Result::unwrap_or_default)
-        };
-        let Ok(dir) = self.wanted.dir.canonicalize() else {
-            return false;
-        };
-        let same = |mounted: &MountedImage| names.contains(&mounted.source) && mounted.point == dir;
-        mounted.iter().any(same)
-    }
 }
 
 /// Mounts what the list names, and reports the lines that fail. Fails if nothing could be mounted
 /// of what was to be.
-pub(super) fn attach_all(args: &Args) -> Result<AllAttached> {
+pub(super) fn mount_all(args: &Args) -> Result<AllMounted> {
     check(args)?;
     let (lines, mut failed) = read(&args.image.image)?;
     check_verify(args, &lines)?;
     let mounted = mounted_images()?;
-    let is_wanted = |line: &Line| !line.has("noauto") && !line.is_among(&mounted);
+    let is_wanted = |line: &Line| !line.has("noauto") && !is_mounted(&line.wanted, &mounted);
     let lines: Vec<Line> = lines.into_iter().filter(is_wanted).collect();
-    let common = common(args, lines.len());
+    let mut shared = Mounter::default();
+    if let Some(bytes) = args.image.cache_size {
+        shared.open.cache_bytes = bytes;
+    }
+    shared.share(lines.len());
     let mut signals = Signals::new(heeded(&[SIGINT, SIGTERM, SIGHUP]))
         .map_err(|error| Error::io("cannot wait for signals", error))?;
-    let mut mounts = Vec::new();
+    let mut sessions = Vec::new();
     for line in &lines {
         let wanted = &line.wanted;
         let target = MountTarget {
             images: vec![&wanted.image],
             dir: &wanted.dir,
             options: &wanted.options,
-            common: Some(&common),
+            shared: Some(&shared),
         };
         let done = if args.dry_run {
             try_out(args, &target).map(|()| None)
@@ -91,7 +74,7 @@ pub(super) fn attach_all(args: &Args) -> Result<AllAttached> {
             attach(args, &target)
         };
         match done {
-            Ok(attached) => mounts.extend(attached),
+            Ok(session) => sessions.extend(session),
             Err(error) if line.has("nofail") && is_missing(&error) => {}
             Err(error) => failed.report(&line.place, &error),
         }
@@ -107,39 +90,24 @@ pub(super) fn attach_all(args: &Args) -> Result<AllAttached> {
     if let (true, Some(kind)) = (all_failed, failed.kind) {
         return Err(Error::new(kind, "no image of the list was mounted"));
     }
-    let idle = std::time::Duration::from_secs(args.idle);
-    Ok(AllAttached {
-        mounts,
-        _idle: CacheTrimmer::of_shared(&common.cache, idle)?,
+    let idle = Duration::from_secs(args.idle);
+    Ok(AllMounted {
+        sessions,
+        _idle: CacheTrimmer::of_shared(&shared.open, idle)?,
         code: if failed.count > 0 { exit::PARTIAL } else { 0 },
     })
 }
 
-impl AllAttached {
+impl AllMounted {
     /// Serves all mounts until each is unmounted, or a signal ends the process; returns the exit
     /// code.
     pub(super) fn serve(self) -> Result<u8> {
-        let threads = self.mounts.into_iter().map(|mount| {
-            let thread = std::thread::Builder::new().name("serve".into());
-            thread.spawn(move || mount.serve())
-        });
-        let threads: Vec<_> = threads.collect();
-        let failed = || Error::new(Kind::Io, "a thread that serves a mount has failed");
-        let mut result = Ok(self.code);
-        for thread in threads {
-            let joined = thread.map(JoinHandle::join);
-            let served = match joined {
-                Ok(served) => served.unwrap_or_else(|_| Err(failed())),
-                // dropped, and so unmounted; the others are served on
-                Err(error) => Err(Error::io("cannot start a thread", error)),
-            };
-            if let Err(error) = served
-                && let Err(earlier) = std::mem::replace(&mut result, Err(error))
-            {
-                messages::line(format_args!("sinter: {}", flags::message(&earlier)));
-            }
+        let mut errors = serve_all(self.sessions);
+        let last = errors.pop();
+        for error in errors {
+            messages::line(format_args!("sinter: {}", flags::message(&error)));
         }
-        result
+        last.map_or(Ok(self.code), Err)
     }
 }
 
@@ -180,8 +148,9 @@ fn check(args: &Args) -> Result<()> {
     let named = option_of_one_image(&args.image.options());
     let named = named.or(args.image.partition.map(|_| "--partition"));
     let named = named.or(args.image.objects.as_ref().map(|_| "--objects"));
-    let named = named.or(args.stats.is_asked().then_some("--stats and --record"));
-    let named = named.or(args.damage.is_logged().then_some("--damage-log"));
+    let named = named.or(args.stats.stats.as_ref().map(|_| "--stats"));
+    let named = named.or(args.stats.record.as_ref().map(|_| "--record"));
+    let named = named.or(args.damage.damage_log.as_ref().map(|_| "--damage-log"));
     match named {
         Some(name) => Err(Error::invalid(format!(
             "{name} can be given for one image only, not with --all: lines have options of their \
@@ -230,20 +199,4 @@ fn read(list: &Path) -> Result<(Vec<Line>, Failed)> {
     }
     failed.unread = failed.count;
     Ok((lines, failed))
-}
-
-/// Returns what so many images have in common.
-fn common(args: &Args, count: usize) -> Common {
-    let mut cache = OpenOptions {
-        cache_bytes: args
-            .image
-            .cache_size
-            .unwrap_or_else(sinterfs::mount::default_cache_bytes),
-        ..OpenOptions::default()
-    };
-    cache.share_cache();
-    Common {
-        cache,
-        threads: (THREADS / count.max(1)).max(LEAST_THREADS),
-    }
 }
