@@ -3,5 +3,6 @@
 pub mod cells;
 pub mod claims;
 pub mod document;
+pub mod overview;
 pub mod plot;
 pub mod table;
