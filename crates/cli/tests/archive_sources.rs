@@ -62,7 +62,7 @@ fn theirs(work: &Path, archive: &Path, program: &str, made: i64) -> Option<Listi
 }
 
 #[test]
-fn tars_of_upstream_are_what_tar_and_bsdtar_read() {
+fn upstream_tars_match_tar_and_bsdtar() {
     let found = sinterfs_testkit::shared("vectors/upstream");
     let (Some(root), true, true, true) = (found, is_root(), has("tar"), has("bsdtar")) else {
         return;
@@ -553,7 +553,7 @@ fn sums_of_cpio_are_compared() {
 }
 
 #[test]
-fn debian_packages_are_what_dpkg_unpacks() {
+fn debian_packages_match_dpkg() {
     if !(can_make_trees() && has("dpkg-deb")) {
         return;
     }
@@ -584,7 +584,7 @@ fn debian_packages_are_what_dpkg_unpacks() {
 }
 
 #[test]
-fn rpm_packages_are_what_bsdtar_unpacks() {
+fn rpm_packages_match_bsdtar() {
     if !(can_make_trees() && has("rpmbuild") && has("bsdtar")) {
         return;
     }

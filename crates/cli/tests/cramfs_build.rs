@@ -103,7 +103,7 @@ fn holes_are_kept_and_threads_do_not_show() {
 }
 
 #[test]
-fn what_is_lost_is_counted() {
+fn counts_losses() {
     let work = scratch();
     let path = |name: &str| work.path().join(name);
     let tree = path("tree");

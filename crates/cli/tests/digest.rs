@@ -128,7 +128,7 @@ fn every_command_that_reads_keeps_to_a_digest() {
 }
 
 #[test]
-fn a_mount_serves_nothing_else_than_what_the_digest_is_of() {
+fn a_mount_serves_only_bytes_that_match_the_digest() {
     let work = scratch();
     let flags = [
         "-C",
@@ -342,7 +342,7 @@ fn content_elsewhere_is_refused_or_compared() {
 }
 
 #[test]
-fn what_the_sums_are_of_is_what_sha256sum_says() {
+fn sums_match_sha256sum() {
     let work = scratch();
     let tree = tree(work.path());
     let image = work.path().join("image.squashfs");

@@ -95,7 +95,7 @@ impl Scene {
 }
 
 #[test]
-fn what_is_cached_is_not_fetched_again() {
+fn cached_bytes_are_not_fetched_again() {
     let scene = Scene::new();
     scene.read(&[]);
     let (_, first) = scene.sent();

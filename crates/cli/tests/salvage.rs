@@ -192,7 +192,7 @@ fn an_image_that_lost_its_end_is_mounted_on_request() {
 }
 
 #[test]
-fn damage_is_shown_and_what_else_is_known() {
+fn damage_is_shown_beside_intact_attributes() {
     let work = scratch();
     tree(&work.path().join("tree"));
     let image = work.path().join("image");
@@ -268,7 +268,7 @@ fn with_copy(work: &Path) -> (PathBuf, Vec<u8>) {
 }
 
 #[test]
-fn the_use_of_a_copy_is_told() {
+fn reports_the_use_of_a_metadata_copy() {
     let work = scratch();
     let (image, sound) = with_copy(work.path());
     let (path, new) = (image.to_str().unwrap(), work.path().join("new"));

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ends_a_check_is_returned() {
+    fn errors_that_end_a_check_are_returned() {
         let mut findings = Findings::default();
         assert_eq!(findings.record(Ok(7)).unwrap(), Some(7));
         for kind in [Kind::Io, Kind::Cancelled] {

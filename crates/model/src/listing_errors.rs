@@ -91,7 +91,7 @@ mod tests {
     use crate::Kind;
 
     #[test]
-    fn each_listing_of_the_directory_ends_with_what_is_left_out() {
+    fn each_listing_ends_with_the_omitted_entries() {
         let errors = ListingErrors::default();
         errors.end(Ino(1)).unwrap();
         for _ in 0..2 {

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_subtype_is_marked_within_what_was_asked_for() {
+    fn another_subtype_is_marked_within_the_requested_limit() {
         let marked = |subtype: &str, max_read| {
             marked_max_read(&MountOptions {
                 subtype: subtype.into(),

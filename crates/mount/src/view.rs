@@ -332,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_umask_takes_from_access_lists_what_it_takes_from_the_bits() {
+    fn a_umask_also_masks_access_lists() {
         let list = |permissions: [u8; 5]| {
             let tags = [0x01, 0x02, 0x04, 0x10, 0x20];
             let entries = tags.iter().zip(permissions);

@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_lead_to_what_is_named_below_them_alone() {
+    fn directories_are_entered_only_for_selected_paths() {
         let selection = selection(&["a-b/c", "./a/b//c/", "a.b"], &[]);
         for (path, named, below) in [
             ("a", false, true),
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_of_no_use_is_reported_once_in_the_order_given() {
+    fn unused_patterns_are_reported_once_in_the_given_order() {
         let selection = selection(&["z", "b", "z", "used"], &["q", "*.x", "b", "a"]);
         assert!(selection.names(b"used"));
         let unmatched = selection.unmatched();

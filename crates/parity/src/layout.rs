@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_protected_is_refused() {
+    fn refuses_files_that_cannot_be_protected() {
         assert!(ParityLayout::new(0, 5).is_err());
         assert!(ParityLayout::new(10, 0).is_err());
         assert!(ParityLayout::new(10, 101).is_err());

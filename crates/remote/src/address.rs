@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_are_told_from_paths() {
+    fn urls_are_distinguished_from_paths() {
         for url in [
             "http://h/x",
             "https://h/x?y",
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_knows_objects_by_what_decides_them() {
+    fn cache_keys_include_everything_that_identifies_an_object() {
         let name = |url: &str| Address::parse(Path::new(url)).unwrap().cache_name();
         assert_eq!(
             name("https://h/a?X-Amz-Signature=S&X-Amz-Date=D"),

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noted_comes_back_from_its_line() {
+    fn recorded_reads_round_trip() {
         let recorder = ReadRecorder::default();
         assert_eq!(recorder.reads(), None);
         recorder.begin(&version());

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_nowhere_is_refused() {
+    fn refuses_downgrades_and_other_schemes() {
         for (to, expected) in [
             ("http://a.example/y", BadRedirect::Downgrade),
             ("file:///etc/passwd", BadRedirect::NoUrl),

@@ -123,7 +123,7 @@ fn an_image_is_opened_in_two_waves_and_from_the_cache_in_none() {
 }
 
 #[test]
-fn what_fails_gives_right_bytes_or_an_error() {
+fn failures_give_right_bytes_or_an_error() {
     for (fault, expected) in [
         (Fault::Status(429, Some(1)), None),
         (Fault::Status(503, None), None),

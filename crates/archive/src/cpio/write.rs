@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_kept_is_told() {
+    fn reports_attributes_that_cpio_cannot_keep() {
         let time = Time { secs: -1, nanos: 1 };
         let (_, follows, losses) = write(
             b"a",

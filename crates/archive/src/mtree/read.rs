@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_told() {
+    fn every_keyword_is_read() {
         let sum = "ab".repeat(32);
         let text = format!(
             "./a type=char device=native,8,300 mode=4755 time=-3.000000040 nlink=2 inode=9 \
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_told_from_other_text() {
+    fn lists_are_distinguished_from_other_text() {
         for text in [
             "#mtree\n",
             "#mtree v2.0\n",

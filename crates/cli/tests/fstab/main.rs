@@ -297,7 +297,7 @@ fn an_overlay_that_fails_leaves_nothing() {
 }
 
 #[test]
-fn units_are_what_systemd_takes() {
+fn systemd_accepts_our_units() {
     let work = scratch();
     let work = work.path();
     if Command::new("systemd-analyze")

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_get_smaller_is_stored() {
+    fn incompressible_blocks_are_stored() {
         for len in [1, 4096, 65535, 65536, 200_000] {
             let raw = noise(7, len);
             for compression in [ZlibCompression::Stored, ZlibCompression::Zlib(9)] {

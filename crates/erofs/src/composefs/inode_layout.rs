@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_has_a_block() {
+    fn content_that_does_not_fit_gets_a_block() {
         let chunks = |chunks: u64| Content::Blocks {
             blocks: 0,
             tail: 4 * chunks,

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_an_error() {
+    fn refuses_files_that_do_not_fit() {
         let mut pieces = ChunkPieces::default();
         pieces.push(4096, Some(4096));
         pieces.push(1 << 40, None);

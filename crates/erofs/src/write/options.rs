@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_old_kernel_cannot_read_is_refused() {
+    fn refuses_features_newer_than_the_kernel() {
         let check = |kernel: &str, compression: &str, block_size| {
             let options = WriteOptions {
                 kernel: kernel.parse().unwrap(),

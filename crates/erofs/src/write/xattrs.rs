@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_many_have_is_shared() {
+    fn common_xattrs_are_shared() {
         let mut builder = TreeBuilder::new(Meta::default());
         let long = vec![b'l'; 2000];
         let mut add = |name: &str, pairs: &[(&str, &[u8])]| {

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_is_stored_once() {
+    fn overlapping_ranges_are_stored_once() {
         let mut blocks = BlockTable::default();
         for (block, stored) in [(10, 30), (20, 10), (30, 30), (70, 5)] {
             let (codec, category) = ("none", "");

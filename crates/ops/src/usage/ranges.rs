@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_overlaps_counts_once() {
+    fn overlaps_count_once() {
         let mut ranges = Ranges::default();
         for _ in 0..ROOM {
             ranges.add(1, 0, 10);

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_windows_refuses_is_changed_and_comes_back() {
+    fn names_that_windows_refuses_round_trip() {
         for (name, file) in [
             (&b"plain.txt"[..], "plain.txt"),
             ("gr\u{fc}n".as_bytes(), "gr\u{fc}n"),

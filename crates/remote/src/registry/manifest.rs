@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_manifest_is_refused() {
+    fn refuses_invalid_manifests() {
         let layer = |digest: &str, size: Value| json!({"digest": digest, "size": size});
         for layers in [
             Value::Null,

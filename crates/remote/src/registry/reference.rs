@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn refuses_invalid_names() {
         let short = format!("oci://h/x@sha256:{}", "0".repeat(63));
         let large = format!("oci://h/x@sha256:{}", "A".repeat(64));
         for url in [

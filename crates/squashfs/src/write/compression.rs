@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_not_is_refused_with_a_reason() {
+    fn refuses_unsupported_codec_options_with_a_reason() {
         for (text, why) in [
             ("gzip:window=9", "32 KiB"),
             ("gzip:strategy=default", "libdeflate"),

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_follow_what_they_name() {
+    fn directories_follow_their_entries() {
         let mut builder = TreeBuilder::new(Meta::default());
         let directory = Content::Directory { first: 0, count: 0 };
         let mut at = NodeId::ROOT;
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_near_in_a_walk_is_near() {
+    fn neighbours_in_a_walk_get_close_numbers() {
         let mut builder = TreeBuilder::new(Meta::default());
         let directory = Content::Directory { first: 0, count: 0 };
         for outer in ["a", "b"] {

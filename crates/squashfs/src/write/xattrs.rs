@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_readers_refuse_is_named() {
+    fn reports_xattrs_that_readers_refuse() {
         let large = vec![b'v'; 70_000];
         let just = vec![b'v'; 65_536];
         let names: Vec<String> = (0..300).map(|n| format!("user.{n:03}")).collect();

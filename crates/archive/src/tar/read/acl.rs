@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_what_setfacl_stores() {
+    fn access_lists_match_setfacl() {
         let text = b"user::rw-,user:lisa:r-x:502,group::r--,group:7:-w-,mask::rwx,other::---";
         let list = parse(text).unwrap();
         let expected = [
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_numbers_is_told() {
+    fn reports_access_lists_without_numbers() {
         let short = b"user::rw-,group::r--,other::r--";
         let list = parse(short).unwrap();
         assert_eq!((list.value, list.mode), (None, 0o644));

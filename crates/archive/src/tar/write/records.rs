@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_not_ascii_are_told_first() {
+    fn names_outside_ascii_get_a_charset_record_first() {
         let mut records = Records::default();
         records.add(b"uid", b"4000000");
         records.text(b"path", b"\xff");
