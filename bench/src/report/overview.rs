@@ -73,7 +73,6 @@ struct Marker {
 enum Label {
     AboveLeft,
     AboveRight,
-    BelowLeft,
     BelowRight,
 }
 
@@ -96,7 +95,7 @@ pub fn picture(cells: &[Cell]) -> Option<String> {
             "sinter, FUSE",
             ours,
         ),
-        ("mkdwarfs and dwarfs", Label::BelowLeft, "dwarfs", theirs),
+        ("mkdwarfs and dwarfs", Label::AboveLeft, "dwarfs", theirs),
         (
             "SquashFS zstd, kernel",
             Label::AboveRight,
@@ -184,7 +183,6 @@ fn draw(markers: &[Marker]) -> String {
         let (anchor, label_y) = match marker.label {
             Label::AboveLeft => ("end", at_y - 12.0),
             Label::AboveRight => ("start", at_y - 12.0),
-            Label::BelowLeft => ("end", at_y + 22.0),
             Label::BelowRight => ("start", at_y + 22.0),
         };
         add(format!(
