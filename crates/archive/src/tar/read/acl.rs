@@ -1,10 +1,9 @@
 //! Access control lists: the text that archives have, as the attribute that Linux has.
 //!
 //! Text: entries of tag, name and permissions between colons (POSIX.1e draft 17, 23.3), separated
-//! by commas or line ends, with the number of the user or group behind them where star and
-//! libarchive wrote them. Attribute: version 2, then tag, permissions and number of each entry, all
-//! little-endian (`linux/posix_acl_xattr.h`). **Invariant:** entries are in the order that the
-//! kernel demands.
+//! by commas or line ends, followed by the number of the user or group if star or libarchive wrote
+//! them. Attribute: version 2, then tag, permissions and number of each entry, all little-endian
+//! (`linux/posix_acl_xattr.h`). **Invariant:** entries are in the order that the kernel demands.
 
 /// The version before the entries of the attribute.
 const VERSION: u32 = 2;
@@ -21,7 +20,7 @@ type AclEntry = (u16, u32, u16);
 pub(crate) struct List {
     /// The value of the attribute; `None` if permission bits say as much.
     pub(crate) value: Option<Vec<u8>>,
-    /// The permission bits: those of the group are the mask, if there is one.
+    /// The permission bits; the group bits are the mask, if there is one.
     pub(crate) mode: u16,
 }
 

@@ -217,9 +217,7 @@ fn known<T>(value: &[u8], parse: impl Fn(&[u8]) -> Option<T>) -> Result<Option<T
     }
     match parse(value) {
         Some(value) => Ok(Some(value)),
-        None => Err(Error::corrupt(
-            "a record with a number or a time that is none",
-        )),
+        None => Err(Error::corrupt("a record with an invalid number or time")),
     }
 }
 
