@@ -31,7 +31,7 @@ pub struct ContentsOptions {
     pub threads: usize,
 }
 
-/// What was read.
+/// The bytes that were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ContentsReport {

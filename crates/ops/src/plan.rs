@@ -1,8 +1,8 @@
 //! Collects the entries of an image to read.
 //!
-//! Enters an image and a selection of paths; leaves directories before what they hold, other
-//! inodes, and the further names of what has several. **Invariant:** memory is about 60 bytes and
-//! the name for each selected entry.
+//! Enters an image and a selection of paths; leaves directories before their entries, other inodes,
+//! and the further names of inodes with several. **Invariant:** memory is about 60 bytes and the
+//! name for each selected entry.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -65,7 +65,7 @@ pub(crate) struct Plan {
     /// All other inodes.
     pub(crate) leaves: Vec<Item>,
     pub(crate) aliases: Vec<Alias>,
-    /// How many directories are above each one.
+    /// The depth of each directory.
     depths: Vec<u32>,
     first_names: HashMap<Ino, u32>,
 }
@@ -234,7 +234,7 @@ impl PathOfLast {
     }
 }
 
-/// Plans everything below a directory, whatever its names look like.
+/// Plans everything below a directory, with any names.
 ///
 /// The visitor is shown every entry, with the error if it (or the rest of a directory) can't be
 /// planned.

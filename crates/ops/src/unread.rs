@@ -1,4 +1,4 @@
-//! What a walk could not read: errors with paths, collected while the walk goes on.
+//! Entries that a walk could not read: errors with paths, collected while the walk continues.
 //!
 //! Enters errors; leaves those about the image, in the order in which they were met. **Invariant:**
 //! an error that is not about the image (of writing, of the system, a request to stop) is returned
@@ -10,7 +10,7 @@ use sinterfs_platform::names;
 /// The most errors that are kept one by one.
 const MOST: usize = 1000;
 
-/// What could not be read of an image.
+/// The unreadable entries of an image.
 #[derive(Debug, Default)]
 pub struct Unread {
     errors: Vec<Error>,

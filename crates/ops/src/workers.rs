@@ -1,11 +1,11 @@
-//! Runs jobs on several threads, each thread in a part of the image of its own.
+//! Runs jobs on several threads, each in a separate part of the image.
 //!
 //! A run of jobs that read the same block is a lane: were it spread over the threads, all of them
 //! would wait for one block to be decoded.
 //!
 //! **Invariant:** lanes, and the jobs of a lane, are begun in the order of the list; a thread helps
 //! in another's lane only when no lane is left. After the first failure or a request to stop no
-//! further job is begun, and of the failures that happened that of the earliest job is reported.
+//! further job is begun, and the failure of the earliest failed job is reported.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use sinterfs_model::{Error, Observer, Result};
 
-/// Resolves a number of threads: zero means as many as the machine runs at once.
+/// Resolves a number of threads: zero means the number of processors.
 pub(crate) fn thread_count(asked: usize) -> usize {
     sinterfs_workers::thread_count(asked).min(1024)
 }
@@ -74,8 +74,8 @@ impl Lanes {
     }
 }
 
-/// Runs all jobs; each thread has a state of its own, buffers for example. Neighbours of which
-/// `same_lane` is true are best run by one thread.
+/// Runs all jobs; each thread has its own state, such as buffers. Neighbours of which `same_lane`
+/// is true are best run by one thread.
 pub(crate) fn run<J: Sync, S>(
     threads: usize,
     jobs: &[J],

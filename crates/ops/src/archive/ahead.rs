@@ -58,13 +58,13 @@ impl Schedule {
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Race<'a> {
     schedule: &'a Schedule,
     image: &'a dyn Image,
     window: u64,
     next: AtomicUsize,
-    /// What has been done with each block.
+    /// The state of each block.
     done: Vec<AtomicU8>,
     state: Mutex<Progress>,
     moved: Condvar,
@@ -105,8 +105,8 @@ impl Race<'_> {
             }
             if self.take(index) {
                 if !self.schedule.spill.has(index) {
-                    // the last byte: all before it is decoded on the way. An error is for who needs
-                    // the bytes.
+                    // the last byte: all before it is decoded on the way. An error is reported
+                    // where the bytes are needed.
                     let _ = self.image.read_at(need.ino, need.at, &mut [0]);
                 }
                 self.keep(index, need);
@@ -131,7 +131,7 @@ impl Race<'_> {
         self.moved.notify_all();
     }
 
-    /// Notes what has been done with a block; who is the last with it releases it.
+    /// Notes the end of a use of a block; the last use releases it.
     fn finish(&self, index: usize, need: &Need, what: u8) {
         const ALL: u8 = DECODED | PASSED;
         let Some(done) = self.done.get(index) else {
@@ -170,14 +170,14 @@ impl Race<'_> {
 pub(super) struct Position<'a> {
     race: &'a Race<'a>,
     at: u64,
-    /// How many blocks the work has come to.
+    /// The number of blocks that the work has reached.
     passed: usize,
-    /// How many it has looked at before.
+    /// The number of blocks it has looked at before.
     begun: usize,
     /// Blocks by the end of their last use, and how many of them are over.
     ending: Vec<u32>,
     over: usize,
-    /// How many contents have been written, and how many far uses are over.
+    /// The number of contents that were written, and of far uses that are over.
     contents: usize,
     far: usize,
 }
@@ -199,8 +199,8 @@ impl<'a> Position<'a> {
         }
     }
 
-    /// Reads the next bytes of data, which a file has at an offset; fewer than asked only at its
-    /// end.
+    /// Reads the next bytes of data, which a file has at an offset; fewer than requested only at
+    /// its end.
     pub(super) fn read(&mut self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let mut done = 0;
         while let Some(rest) = buf.get_mut(done..).filter(|rest| !rest.is_empty()) {
@@ -214,7 +214,7 @@ impl<'a> Position<'a> {
         Ok(done)
     }
 
-    /// Reads bytes for a position, as many as are in one place.
+    /// Reads the bytes at a position that are stored contiguously.
     fn read_some(&mut self, ino: Ino, offset: u64, at: u64, buf: &mut [u8]) -> Result<usize> {
         let mut end = self.begin(at);
         let race = self.race;
@@ -232,7 +232,7 @@ impl<'a> Position<'a> {
         race.image.read_at(ino, offset, front(buf, end - at))
     }
 
-    /// Takes on the blocks that are needed now and that no thread has, so that none is left behind;
+    /// Takes on the blocks that are needed now and that no thread has, so that none is missed;
     /// returns where the next one is needed.
     fn begin(&mut self, at: u64) -> u64 {
         while let Some(need) = self.race.schedule.blocks.get(self.begun) {
@@ -252,7 +252,7 @@ impl<'a> Position<'a> {
         self.reach(self.at.saturating_add(bytes));
     }
 
-    /// Returns that a content is over, whatever has been written of it.
+    /// Reports the end of a content, even if it was written only in part.
     pub(super) fn end_content(&mut self) {
         let end = self.race.schedule.ends.get(self.contents);
         self.contents += 1;

@@ -41,7 +41,7 @@ impl ArchiveJob<'_> {
         self.pause()
     }
 
-    /// Stops if asked to.
+    /// Stops if the observer requests it.
     pub(super) fn pause(&self) -> Result<()> {
         self.observer.check_cancelled()
     }

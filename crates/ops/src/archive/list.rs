@@ -25,13 +25,13 @@ const CHUNK: usize = 1 << 20;
 /// The most bytes of holes that are hashed of a file.
 const MAX_HOLES: u64 = 64 << 30;
 
-/// What the list says of a file whose holes are longer.
+/// The comment of the list for a file with longer holes.
 const LONG_HOLES: &str = "digests of files with more than 64 GiB of holes";
 
-/// What becomes of further names of a file: `nlink` counts them, and nothing ties them together.
+/// How further names of a file are written: `nlink` counts them, and nothing ties them together.
 const HARD_LINKS: &str = "hard links (each name becomes a separate file)";
 
-/// What is known of the content of a leaf.
+/// The known facts about the content of a leaf.
 #[derive(Debug, Clone, Copy)]
 enum FileDigest {
     /// It has none, or cannot be read.
@@ -41,7 +41,7 @@ enum FileDigest {
     LongHoles,
 }
 
-/// What is known of all leaves.
+/// The known facts about all leaves.
 type Digests = Vec<FileDigest>;
 
 /// Writes all lines and returns the length of the list.

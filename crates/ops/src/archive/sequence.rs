@@ -1,15 +1,15 @@
-//! The order of names in an archive: that of a walk, or files in the order of their content in the
+//! The order of names in an archive: as in a walk, or files in the order of their content in the
 //! image.
 //!
 //! Enters a plan, which has directories, other inodes and further names apart; leaves one sequence
-//! of all. **Invariants:** a further name comes behind the first. In the order of a walk, a
-//! directory comes before its contents, which follow without a break, since GNU tar sets a
-//! directory's times when it comes to a name outside of it. It takes the root for such a name, so
-//! that the root is the last member of a tar. In the image's order, other types follow files, and
-//! directories follow their contents: bsdtar sets the times of existing directories at once. A
-//! directory with symlinks is written before these, too, since GNU tar makes some symlinks in the
-//! end and remembers the times of directories that came before them. In a cpio archive, whose
-//! readers need directories before their contents, these are first.
+//! of all. **Invariants:** further names come after the first. In the order of a walk, a directory
+//! comes before its contents, which follow without a break, since GNU tar sets a directory's times
+//! when it comes to a name outside of it. It takes the root for such a name, so that the root is
+//! the last member of a tar. In the image's order, other types follow files, and directories follow
+//! their contents: bsdtar sets the times of existing directories at once. A directory with symlinks
+//! is written before these, too, since GNU tar makes some symlinks in the end and remembers the
+//! times of directories that came before them. In a cpio archive, whose readers need directories
+//! before their contents, these are first.
 
 use std::collections::HashMap;
 
@@ -36,7 +36,7 @@ pub(super) enum Name {
 #[derive(Debug)]
 pub(super) struct Sequence {
     pub(super) names: Vec<Name>,
-    /// How many names the inodes have that have several, by index of the leaf.
+    /// The number of names of each inode with several names, by index of the leaf.
     several: HashMap<u32, u32>,
     /// The alias that has the content, where the last name has it.
     last: HashMap<u32, u32>,
@@ -134,7 +134,7 @@ fn is_file(plan: &Plan, leaf: u32) -> bool {
     plan.leaf(leaf).kind == FileType::File
 }
 
-/// Puts each directory behind what it holds, and, if it holds symlinks, before them, too.
+/// Puts each directory after its entries and, if it holds symlinks, also before them.
 fn contents_first(plan: &Plan, walk: &[Name], names: &mut Vec<Name>) {
     // open directories, and whether they were written early
     let mut open: Vec<(u32, bool)> = Vec::new();

@@ -22,7 +22,7 @@ use crate::workers;
 /// of 2^63 bytes.
 const MAX_ZEROS: u64 = 256 << 30;
 
-/// What is left out beyond that.
+/// Further entries to leave out.
 const LONG_HOLES: &str = "files with holes that would be more than 256 GiB of zeros (left out)";
 
 /// Writes all names and returns the length of the archive.

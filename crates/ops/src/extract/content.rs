@@ -130,7 +130,7 @@ impl<'a> Files<'a> {
         buf: &mut Vec<u8>,
     ) -> Result<()> {
         let work = self.work;
-        // whatever fails, the part counts as done, and the file is closed
+        // even after a failure the part counts as done, and the file is closed
         let done = item.inode(work.image).and_then(|inode| {
             let Some(new) = begin_part(work, parted, item, &inode)? else {
                 return Ok(None);

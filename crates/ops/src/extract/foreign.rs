@@ -1,4 +1,4 @@
-//! What an image has and this system, or the file system of the target, does not.
+//! Features of an image that this system, or the file system of the target, does not have.
 //!
 //! In: the plan of an extraction and its target. Out: the names that cannot be made, warnings, and
 //! counts. **Invariant:** what is lost is counted, and the first of its kind is reported.
@@ -42,8 +42,8 @@ fn loses(options: &ExtractOptions, inode: &Inode) -> bool {
 }
 
 impl Extraction<'_> {
-    /// Counts and reports names that files here cannot have; fails instead if that is asked for,
-    /// before anything is written.
+    /// Counts and reports names that files here cannot have; in strict mode fails instead, before
+    /// anything is written.
     pub(crate) fn compare_with_system(&self) -> Result<()> {
         let differs = |spot: &Spot| !names::is_kept(self.plan.name(*spot));
         let mut count = 0_u64;
@@ -98,8 +98,8 @@ impl Extraction<'_> {
         let attributes = !KEEPS.xattrs && self.has_xattrs(inode.ino).unwrap_or(false);
         if loses(self.options, inode) || attributes {
             self.counts.add(|counts| counts.unkept += 1);
-            let what = "this system does not keep owners, all permissions and attributes; this and \
-                        others have those that it gives them";
+            let what = "owners, permissions and attributes are not restored on this system: this \
+                        and other files have its defaults";
             self.tell_once(Loss::Attributes, Error::unsupported(what), spot);
         }
     }

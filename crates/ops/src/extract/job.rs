@@ -31,11 +31,11 @@ pub(crate) struct Extraction<'a> {
     pub(crate) not_restored: NotRestored,
 }
 
-/// What is lost of each file, by its inode.
+/// The losses of each file, by inode.
 #[derive(Debug, Default)]
 pub(crate) struct Losses(pub(crate) Mutex<HashMap<u64, LostBytes>>);
 
-/// What is lost of a file.
+/// The losses of a file.
 #[derive(Debug)]
 pub(crate) struct LostBytes {
     pub(crate) bytes: u64,
@@ -48,7 +48,7 @@ pub(crate) struct LostBytes {
 pub(crate) struct Kept(pub(crate) Mutex<HashMap<usize, Option<Spot>>>);
 
 impl Extraction<'_> {
-    /// Stops if asked to.
+    /// Stops if the observer requests it.
     pub(crate) fn pause(&self) -> Result<()> {
         self.observer.check_cancelled()
     }
@@ -100,7 +100,7 @@ impl Extraction<'_> {
         self.not_restored.add(what, Kind::Io, spot);
     }
 
-    /// Returns whether an error means that this process may not do it, and the rest may go on.
+    /// Returns whether an error means only missing permission, so that the rest can continue.
     pub(crate) fn may_not(&self, error: &Error) -> bool {
         let kind = error.io_source().map(std::io::Error::kind);
         self.options.continue_on_error && kind == Some(ErrorKind::PermissionDenied)

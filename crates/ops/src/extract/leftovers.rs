@@ -18,7 +18,7 @@ const PREFIX: &[u8] = b".sinter-";
 
 /// The extractions of this process that are running.
 static RUNNING: AtomicU32 = AtomicU32::new(0);
-/// How many hidden names this process has used.
+/// The number of hidden names that this process has used.
 static NAMES: AtomicU64 = AtomicU64::new(0);
 
 /// Returns a hidden name that this process has not used before.
@@ -38,7 +38,8 @@ fn owner(name: &[u8]) -> Option<u32> {
 /// The right to remove leftovers below one target.
 #[derive(Debug)]
 pub(super) struct Leftovers {
-    /// Whether no other extraction writes to the target; asked for when something is to be removed.
+    /// Whether no other extraction writes to the target; determined when something is to be
+    /// removed.
     alone: OnceLock<bool>,
     /// The names of the plan that look like hidden ones, with their directories.
     planned: OnceLock<HashSet<(u32, Vec<u8>)>>,

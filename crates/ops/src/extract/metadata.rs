@@ -2,9 +2,9 @@
 //! owner clears set-id bits and capabilities, and everything changes times.
 //!
 //! **Invariant:** what cannot be set is reported and counted, and never fails the entry; set-id
-//! bits are set only on a file that has the owner (or group) that the image gives them. Where
-//! permissions are not restored, nothing is set that gives rights: a file is never more open than
-//! the image says.
+//! bits are set only on a file that has the owner (or group) that the image gives them. If
+//! permissions are not restored, nothing that grants access is set: a file is never more accessible
+//! than in the image.
 
 use std::fs::File;
 use std::io::{Error as IoError, ErrorKind, Result as IoResult};
@@ -140,7 +140,7 @@ fn owned(job: &Extraction<'_>, status: &Status, inode: &Inode) -> bool {
 }
 
 /// Returns whether an inode that has the right owner has the right permissions. Set-id bits are
-/// always set anew.
+/// always set again.
 fn has_mode(status: &Status, inode: &Inode) -> bool {
     let mode = inode.meta.mode & 0o7777;
     mode & (SET_UID | SET_GID) == 0 && status.meta.mode & 0o7777 == mode
@@ -166,8 +166,8 @@ impl Extraction<'_> {
             return;
         }
         self.counts.add(|counts| counts.without_set_id += 1);
-        let what = "permission to run as the owner or group (set-id) is not restored: those are \
-                    others than in the image";
+        let what = "permission to run as the owner or group (set-id) is not restored: the owner \
+                    or group differs from the image";
         self.not_restored
             .add(what.to_owned(), Kind::Unsupported, spot);
     }
@@ -197,7 +197,7 @@ fn owner(
     report(job, spot, "can't set the owner", done);
 }
 
-/// Clears set-id bits that would grant the rights of another owner than that of the image.
+/// Clears set-id bits that would grant the permissions of an owner other than the image's.
 fn allowed_mode(inode: &Inode, status: impl FnOnce() -> IoResult<Status>) -> IoResult<u16> {
     let mut mode = inode.meta.mode & 0o7777;
     if KEEPS.owners && mode & (SET_UID | SET_GID) != 0 {
@@ -241,7 +241,7 @@ fn set_xattrs(
     }
 }
 
-/// Returns the times that an entry gets: those of the image, or the one that was asked for.
+/// Returns the times that an entry gets: from the image, or the time set by the options.
 fn times(job: &Extraction<'_>, inode: &Inode) -> Times {
     let given = job
         .options

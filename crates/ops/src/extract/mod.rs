@@ -1,7 +1,7 @@
 //! Restores an image, or a part of it, below a directory.
 //!
 //! Enters an image and a selection; leaves files, and a report of failures. **Invariant:** nothing
-//! outside the target is ever written: see `target`. What fails for one entry is reported to the
+//! outside the target is ever written: see `target`. Failures of single entries are reported to the
 //! observer and counted; a partial file is removed.
 
 mod content;
@@ -106,8 +106,8 @@ impl Steps<'_> {
         self.sync()
     }
 
-    /// Waits until everything is on the disk, if that is asked for. Where there is no call for all
-    /// of it, each file was waited for.
+    /// Waits until everything is on the disk, if requested. Without a call that covers all files,
+    /// each file was synced by itself.
     fn sync(&self) -> Result<()> {
         if self.0.options.sync {
             self.0.target.sync(self.0.plan)?;
@@ -234,9 +234,9 @@ impl Steps<'_> {
         })
     }
 
-    /// Makes a further name of an inode. Where the file of the first name was there and was kept,
-    /// it has other content: the first of the further names gets a copy, and the others are linked
-    /// to that.
+    /// Makes a further name of an inode. If an existing file of the first name was kept, its
+    /// content differs: the first of the further names gets a copy, and the rest are linked to that
+    /// copy.
     fn alias(&self, alias: &Alias) -> Result<()> {
         let first = self.0.plan.leaf(alias.first);
         let mut kept = lock(&self.0.kept.0);
@@ -321,7 +321,7 @@ impl Steps<'_> {
                 let done = self.0.target.reopen_dir(self.0.plan, *index);
                 let is_kept = self.0.target.came(*index) == Some(Came::Kept);
                 let done = match done {
-                    // who keeps it may not read it
+                    // the user who keeps it may not be allowed to read it
                     Err(_) if is_kept => Ok(()),
                     done => done.and_then(|fd| self.finish_dir(*index, dir, &fd)),
                 };

@@ -1,8 +1,9 @@
-//! What is not restored of many entries: one warning for each kind.
+//! Metadata that is not restored for many entries: one warning for each kind.
 //!
 //! In: names, and what each lacks. Out: one warning for each kind, with how many entries it
-//! concerns and the first of them. **Invariant:** the first names are those that a walk meets
-//! first, whatever the threads do; memory is bounded, since names of attributes are an image's.
+//! concerns and the first of them. **Invariant:** the first names are the first in the order of a
+//! walk, for any number of threads; memory is bounded, since an image decides the names of
+//! attributes.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -17,7 +18,7 @@ const NAMES: usize = 3;
 /// The most kinds; further kinds are counted together.
 const KINDS: usize = 64;
 
-/// What is not restored, by kind.
+/// Metadata that is not restored, by kind.
 #[derive(Debug, Default)]
 pub(crate) struct NotRestored(Mutex<BTreeMap<String, Entries>>);
 

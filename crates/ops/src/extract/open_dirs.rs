@@ -2,8 +2,8 @@
 //!
 //! In: directories as they are opened. Out: those that are still open. **Invariant:** at most
 //! `TIERS` of them are open; of each tier the oldest is closed first. A way up or down through any
-//! number of levels opens each directory a few times at most: behind the last directories of a way,
-//! each 64th, each 4096th and each 262,144th level stay open.
+//! number of levels opens each directory a few times at most: besides the last directories of the
+//! path, each 64th, each 4096th and each 262,144th level stays open.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl OpenDirs {
         self.fds.get(&index).map(Arc::clone)
     }
 
-    /// Keeps a directory open that has so many directories above it.
+    /// Keeps a directory of the given depth open.
     pub(super) fn insert(&mut self, index: u32, depth: u32, fd: &Arc<Directory>) {
         let tiers = self.tiers.iter_mut().zip(TIERS);
         let mut tiers = tiers.filter(|(_, (levels, _))| depth.is_multiple_of(*levels));

@@ -60,7 +60,7 @@ impl Counts {
     }
 }
 
-/// What is reported once, by what is lost.
+/// Losses that are reported once, by kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Loss {
     Symlink,
@@ -68,7 +68,7 @@ pub(crate) enum Loss {
     Attributes,
 }
 
-/// What was reported already.
+/// The losses that were already reported.
 #[derive(Debug, Default)]
 pub(crate) struct Told([AtomicBool; 3]);
 

@@ -21,19 +21,19 @@ use super::open_dirs::{OpenDirs, STEP};
 use super::options::{ExtractOptions, Overwrite};
 use crate::plan::{Plan, Spot};
 
-/// How many directories are opened one by one on the way to one that was not open.
+/// The number of directories that are opened one by one on the path to a closed one.
 const ONE_BY_ONE: usize = 2 * STEP as usize;
 
 /// The permissions of a directory until its final ones are set, as far as no directory that a user
-/// made has them: one that a killed extraction left is told by these, and completed.
+/// made has them: a directory that a killed extraction left is recognized by them, and completed.
 const UNFINISHED: u32 = 0o1700;
-/// What a directory may inherit from the one above it.
+/// The attributes that a directory may inherit from its parent.
 const SET_GID: u16 = 0o2000;
 
 const UNOPENED: &str = "can't open the directory";
 const UNMADE: &str = "can't make the directory";
 
-/// How a directory of the plan came to be.
+/// The origin of a directory of the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Came {
     /// It was made, and holds nothing of others.
@@ -50,9 +50,9 @@ pub(crate) struct Target {
     root: Arc<Directory>,
     made_root: bool,
     overwrite: Overwrite,
-    /// Whether permissions will be set. Then the initial ones are for the owner alone until the
-    /// final ones are set (a file that one thread writes may have them from the start, see
-    /// `first_mode`), else those of the image, less what the umask takes.
+    /// Whether permissions will be set. Then the initial permissions are for the owner only until
+    /// the final ones are set (a file that one thread writes may have them from the start, see
+    /// `first_mode`), otherwise the image's, less the umask.
     permissions: bool,
     usual_modes: bool,
     /// The owner and group that new files have, and whether they will be changed.
@@ -155,7 +155,7 @@ impl Target {
         !self.chown || self.own == (inode.meta.uid, inode.meta.gid)
     }
 
-    /// Returns whether the owner of an inode is that of this process.
+    /// Returns whether this process owns an inode.
     pub(crate) fn makes_as(&self, inode: &Inode) -> bool {
         self.own == (inode.meta.uid, inode.meta.gid)
     }

@@ -16,7 +16,7 @@ pub struct StoredBlock<'a> {
     pub block: u64,
     /// Bytes in the image.
     pub stored: u64,
-    /// What encoded it.
+    /// The codec that encoded it.
     pub codec: &'a str,
     /// The kind of its content, where that is known.
     pub category: &'a str,
@@ -187,7 +187,7 @@ impl BlockTable {
         largest_first(named.collect())
     }
 
-    /// Draws the map: cells of about as many blocks each.
+    /// Draws the map, in cells of about equal numbers of blocks.
     pub(super) fn map(&self) -> Vec<Cell> {
         let each = usize::try_from(self.count().div_ceil(CELLS))
             .unwrap_or(1)

@@ -11,7 +11,7 @@ const ROOM: usize = 1 << 16;
 pub(super) struct Ranges {
     /// Block, start, end.
     all: Vec<(u64, u64, u64)>,
-    /// How many were left last time.
+    /// The number that was left last time.
     left: usize,
 }
 
