@@ -15,10 +15,10 @@ use sinterfs_model::{Error, Result};
 
 use super::blobs::Blob;
 
-/// How many reads are remembered that others may continue.
+/// The number of reads that are remembered so that later ones can continue them.
 const KEPT: usize = 1024;
 
-/// What is known of a blob.
+/// The known facts about a blob.
 const UNKNOWN: u8 = 0;
 const SOUND: u8 = 1;
 const DAMAGED: u8 = 2;
