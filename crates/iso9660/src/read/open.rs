@@ -2,8 +2,7 @@
 //!
 //! In: a source of bytes. Out: `Iso9660`.
 //!
-//! **Invariant:** memory besides the cache of blocks is that of the inodes, which the limits
-//! bound.
+//! **Invariant:** besides the cache of blocks, memory holds the inodes, which the limits bound.
 
 use std::sync::Arc;
 
@@ -27,7 +26,7 @@ use crate::layout::{CharacterSet, SystemUseEntries, VolumeFields, signature};
 pub struct OpenOptions {
     /// The offset of the image in its file.
     pub offset: u64,
-    /// Bounds of what the image may make the reader allocate.
+    /// Bounds of the memory that the image can make the reader allocate.
     pub limits: Limits,
     /// The capacity for decoded blocks in bytes, if `cache` is `None`.
     pub cache_bytes: u64,
@@ -46,7 +45,7 @@ impl Default for OpenOptions {
     }
 }
 
-/// Where names come from.
+/// The source of names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameSource {
     /// Rock Ridge, with the identifier of its version, if there is one.
@@ -61,7 +60,7 @@ pub enum NameSource {
 
 /// An opened ISO 9660 image. Many threads may read it at once.
 ///
-/// Memory: the cache of blocks, and that of the inodes.
+/// Memory: the cache of blocks, and the inodes.
 pub struct Iso9660 {
     pub(crate) window: Window,
     pub(crate) nodes: IsoNodes,

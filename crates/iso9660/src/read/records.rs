@@ -2,7 +2,7 @@
 //!
 //! In: a range of the image. Out: records with their positions.
 //!
-//! **Invariant:** no record crosses the end of its sector; memory is that of one piece.
+//! **Invariant:** no record crosses the end of its sector; memory is bounded by one piece.
 
 use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Error, Result};

@@ -1,9 +1,9 @@
-//! Partitions behind an image: file systems of their own, which the partition table names.
+//! Partitions appended to an image: separate file systems, which the partition table names.
 //!
 //! In: their bytes. Out: the same, from a sector on, and the entries of the table.
 //!
-//! **Invariant:** each has a number of its own from 1 to 4, and bytes; what is copied at a time is
-//! bounded.
+//! **Invariant:** each has a unique number from 1 to 4, and at least one byte; copying uses a
+//! bounded buffer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ pub(super) fn check(partitions: &[AppendedPartition], others: usize) -> Result<(
     }
     if !partitions.is_empty() && partitions.len() + others > usize::from(ENTRIES) {
         let what = format!(
-            "{} partitions behind the image, and the table has {others} of its own: more than \
+            "{} appended partitions and {others} of the image are more than \
              {ENTRIES}",
             partitions.len()
         );

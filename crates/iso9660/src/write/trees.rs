@@ -75,10 +75,10 @@ impl TreeLayout {
     }
 }
 
-/// Where trees go: behind the content, or into the room in front of it.
+/// The place of trees: after the content, or in the space reserved before it.
 pub(super) struct TreeOut<'a> {
     pub(super) contents: &'a mut ContentWriter,
-    /// The position in the room; `None` behind the content.
+    /// The position in the room; `None` after the content.
     pub(super) patches: Option<u64>,
     /// Bytes that are not written yet.
     pub(super) waiting: Vec<u8>,

@@ -158,8 +158,8 @@ impl IsoWriter {
         Ok(trees)
     }
 
-    /// Writes all trees into the room that is reserved for them, or, if it is too short, behind the
-    /// content; returns their places, and the names that Joliet changed.
+    /// Writes all trees into the space reserved for them or, if it is too short, after the content;
+    /// returns their places, and the names that Joliet changed.
     fn trees(&mut self, tree: &Tree, map: &ContentMap) -> Result<(Vec<TreePlace>, Option<Loss>)> {
         let placed = self.placed(tree, Some(map));
         let mut trees = self.lay_out(&placed, self.room.start)?;
