@@ -2,8 +2,7 @@
 //!
 //! In: a source of bytes. Out: `Cramfs`.
 //!
-//! **Invariant:** memory besides the cache of blocks is that of the inodes, which the limits
-//! bound.
+//! **Invariant:** besides the cache of blocks, memory holds the inodes, which the limits bound.
 
 use std::sync::Arc;
 
@@ -25,7 +24,7 @@ const LISTINGS_AHEAD: u64 = 512 << 10;
 pub struct OpenOptions {
     /// The offset of the image in its file; a padded image starts with its padding.
     pub offset: u64,
-    /// Bounds of what the image may make the reader allocate.
+    /// Bounds of the memory that the image can make the reader allocate.
     pub limits: Limits,
     /// The capacity for decoded blocks in bytes, if `cache` is `None`.
     pub cache_bytes: u64,

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use sinterfs_block::codec::unit::encode;
 use sinterfs_model::{Error, Result};
 
-/// How blocks are compressed.
+/// The compression of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZlibCompression {
     /// Not at all: in streams that store bytes as they are.
