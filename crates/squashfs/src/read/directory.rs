@@ -3,11 +3,10 @@
 //! In: the position of a listing. Out: names with the references of their inodes.
 //!
 //! A cursor consists of the offset of the entry's header in the listing (high bits) and the number
-//! of the entry behind it (low 9 bits), so that reading resumes without the entries before.
+//! of the entry after it (low 9 bits), so that reading resumes without the entries before.
 //! **Invariant:** names that are shown are 1 to 255 bytes without `/` and NUL, never `.` or `..`,
 //! and ascending; others are left out and kept with their location in `Squashfs::left_out`. A
-//! listing has exactly its stored length.
-//! Format: `docs/formats/squashfs.md`, "Directories".
+//! listing has exactly its stored length. Format: `docs/formats/squashfs.md`, "Directories".
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -98,7 +97,7 @@ impl<'a> Entries<'a> {
         })
     }
 
-    /// Returns the offset of the last entry's header if the entry is the first behind it.
+    /// Returns the offset of the last entry's header if the entry is the first one after it.
     pub(crate) fn header(&self) -> Option<u32> {
         (self.number == 1).then_some(self.group_at)
     }
@@ -131,12 +130,12 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// Returns the cursor behind the last entry that was read.
+    /// Returns the cursor after the last entry that was read.
     fn position(&self) -> u64 {
         (u64::from(self.group_at) << NUMBER_BITS) | u64::from(self.number)
     }
 
-    /// Goes on behind the entry before a cursor. The entries on the way count by their number, as
+    /// Continues after the entry before a cursor. The entries on the way count by their number, as
     /// some may not be shown.
     fn skip_to(&mut self, cursor: Cursor) -> Result<()> {
         while self.position() < cursor.0 {

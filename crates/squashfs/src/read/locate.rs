@@ -1,8 +1,8 @@
-//! Finds the image in a file, behind a program (AppImage) or any other header.
+//! Finds the image in a file, after a program (AppImage) or any other header.
 //!
 //! In: a source. Out: the offset of the superblock.
 //!
-//! **Invariant:** behind the start of a file the magic alone does not identify an image: the
+//! **Invariant:** past the start of a file the magic number is not enough to identify an image: the
 //! superblock must be valid, and the root must be a directory.
 
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub fn starts_with_magic(source: &dyn ReadAt, offset: u64) -> Result<bool> {
 
 /// Returns the offset of the first image; `None` if there is none.
 ///
-/// A source that begins with the magic is an image even if it is damaged: an image behind that
+/// A source that begins with the magic is an image even if it is damaged: an image after that
 /// offset would be part of its content. Otherwise reads the source from its start to the offset
 /// found.
 pub fn locate(source: &Arc<dyn ReadAt>) -> Result<Option<u64>> {

@@ -32,7 +32,7 @@ use crate::layout::{FragmentEntry, MetaRef};
 /// The offset of an image in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Offset {
-    /// That of the first image found, behind any header.
+    /// The offset of the first image found, after any header.
     #[default]
     Auto,
     /// This byte.
@@ -44,7 +44,7 @@ pub enum Offset {
 pub struct OpenOptions {
     /// The offset of the image.
     pub offset: Offset,
-    /// Bounds of what the image may make the reader allocate.
+    /// Bounds of the memory that the image can make the reader allocate.
     pub limits: Limits,
     /// The capacity for decoded blocks in bytes, if `cache` is `None`; decoded metadata has an
     /// eighth of it in addition, at most 64 MiB.

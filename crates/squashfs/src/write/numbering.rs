@@ -69,7 +69,7 @@ fn is_directory(tree: &Tree, node: NodeId) -> bool {
     matches!(tree.node(node).content, Content::Directory { .. })
 }
 
-/// Returns all nodes but directories: those of one directory together, in the order of a walk.
+/// Returns all nodes but directories, grouped by directory, in the order of a walk.
 fn non_directories(tree: &Tree) -> Vec<NodeId> {
     let mut seen = vec![false; tree.nodes().len()];
     let (mut non_directories, mut waiting) = (Vec::new(), vec![NodeId::ROOT]);

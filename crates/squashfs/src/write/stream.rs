@@ -1,9 +1,9 @@
 //! A stream of metadata: a sequence of records, cut into blocks of 8 KiB that are encoded.
 //!
 //! In: records of any size. Out: encoded blocks with their headers, and their positions.
-//! **Invariant:** a block depends on its bytes alone, so several threads may encode. Memory:
-//! `BATCH` blocks, 8 bytes per earlier block, and encoded blocks until the caller takes them.
-//! Format: `docs/formats/squashfs.md`, "Metadata blocks".
+//! **Invariant:** a block depends only on its bytes, so several threads may encode. Memory: `BATCH`
+//! blocks, 8 bytes per earlier block, and encoded blocks until the caller takes them. Format:
+//! `docs/formats/squashfs.md`, "Metadata blocks".
 
 #![expect(
     clippy::cast_possible_truncation,
