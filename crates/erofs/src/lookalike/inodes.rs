@@ -34,7 +34,7 @@ enum DataLayout {
 pub(super) struct Made {
     /// The attributes that are shown.
     pub(super) shown: Inode,
-    /// Where content is; for other types than files, consecutive blocks.
+    /// The location of content; consecutive blocks for types other than files.
     pub(super) body: Body,
     pub(super) xattrs: Vec<u8>,
 }

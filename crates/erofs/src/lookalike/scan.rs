@@ -34,8 +34,8 @@ struct Waiting {
     ino: Ino,
     nid: u64,
     parent: u64,
-    /// The offsets of its inline tail among the inodes, and of its blocks among those of
-    /// directories.
+    /// The offsets of its inline tail among the inodes, and of its blocks among the directory
+    /// blocks.
     tail: usize,
     blocks: usize,
     /// Its names, unless they would take too much memory.
@@ -114,7 +114,7 @@ impl<'a> Scan<'a> {
         let mut losses = self.pool.dropped.losses();
         if self.times > 0 {
             losses.push(Loss::new(
-                "times of access or of inode change that are not those of modification",
+                "access or inode change times that differ from the modification time",
                 self.times,
             ));
         }

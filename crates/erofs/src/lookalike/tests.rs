@@ -85,7 +85,7 @@ fn everything_is_there() {
     }
     let (_, made) = look(sample(0));
     let times = made.losses().first().unwrap();
-    assert!(times.what.starts_with("times of access") && times.count > 30);
+    assert!(times.what.starts_with("access or inode change times") && times.count > 30);
 }
 
 #[test]

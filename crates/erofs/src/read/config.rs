@@ -1,4 +1,4 @@
-//! The algorithms of an image and their configurations, behind the superblock.
+//! The algorithms of an image and their configurations, after the superblock.
 //!
 //! In: the image. Out: which algorithms it uses, and the parameters of their decoders.
 //!
@@ -11,7 +11,7 @@ use zerocopy::FromBytes;
 use crate::layout::compressed::{DeflateConfig, LZMA_DICT_MAX, Lz4Config, LzmaConfig, ZstdConfig};
 use crate::layout::{self, SUPERBLOCK_OFFSET, incompat};
 
-/// How pclusters are compressed.
+/// The compression of pclusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// LZ4 blocks.

@@ -18,14 +18,14 @@ use super::superblock::{self, Superblock};
 use crate::composefs;
 use crate::layout::{self, INODE_SLOT, SUPERBLOCK_OFFSET};
 
-/// How to open an image.
+/// Options for opening an image.
 #[derive(Clone)]
 pub struct OpenOptions {
     /// The offset of the image in its source.
     pub offset: u64,
     /// The image's further devices in order; a missing one is an error when it is needed.
     pub devices: Vec<Arc<dyn ReadAt>>,
-    /// The limits of what the image may make the reader allocate.
+    /// The limits of the memory that the image can make the reader allocate.
     pub limits: Limits,
     /// The bytes of decoded pclusters and metadata to keep, if `cache` is not given.
     pub cache_bytes: u64,
@@ -111,7 +111,7 @@ impl Erofs {
 /// the superblock.
 pub fn needed_devices(source: &Arc<dyn ReadAt>, offset: u64) -> Result<Vec<Slot>> {
     let source = window(Arc::clone(source), offset)?;
-    // whether the checksum matters is for who opens the image
+    // the caller decides whether the checksum matters
     let superblock = Superblock::read(&*source, true)?;
     let slots = superblock.devices;
     let devices = Devices::new(source, &slots, &[], superblock.block_bits)?;

@@ -1,4 +1,4 @@
-//! Extended attributes: those of one inode behind it, those of several in one offset.
+//! Extended attributes: after the inode if it alone has them, at one shared offset otherwise.
 //!
 //! In: the attribute sets of the tree. Out: the shared attributes, and for each set what follows
 //! its inodes. **Invariant:** the bytes follow the order of nodes, not that in which sets were
@@ -96,7 +96,7 @@ impl<'a> XattrPair<'a> {
         write_entry(prefix, name, self.value, to);
     }
 
-    /// Returns whether an attribute of so many inodes is shared.
+    /// Returns whether an attribute of this number of inodes is shared.
     fn is_shared(&self, count: u32) -> bool {
         count > FEW || self.value.len() > LONG
     }
@@ -226,7 +226,7 @@ fn name_counts<'a>(counts: &HashMap<XattrPair<'a>, u32>) -> NameCounts<'a> {
     names
 }
 
-/// Returns the field of an inode for so many bytes of attributes.
+/// Returns the field of an inode for the given number of bytes of attributes.
 ///
 /// # Errors
 ///

@@ -11,7 +11,7 @@ use std::sync::{PoisonError, RwLock};
 
 use sinterfs_model::Result;
 
-/// How many results are kept; one more replaces all of them.
+/// The number of results that are kept; one more replaces all of them.
 const MOST: usize = 1 << 14;
 
 /// The inodes whose extents are sorted, disjoint and inside the file.

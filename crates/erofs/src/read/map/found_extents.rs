@@ -10,7 +10,7 @@ use std::sync::{PoisonError, RwLock};
 
 use super::mapped::MappedExtent;
 
-/// How many extents are kept; one more replaces all of them.
+/// The number of extents that are kept; one more replaces all of them.
 const MOST: usize = 4096;
 
 /// Extents by their starts.
