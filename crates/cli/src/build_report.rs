@@ -64,7 +64,7 @@ pub fn print(
 fn tell_conflicts(conflicts: &Conflicts) {
     for conflict in &conflicts.first {
         messages::line(format_args!(
-            "sinter: {}: that of {} hides that of {}",
+            "sinter: {}: the entry of {} hides that of {}",
             text::name(&conflict.path),
             text::one_line(&conflict.kept),
             text::one_line(&conflict.hidden)

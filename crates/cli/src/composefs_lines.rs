@@ -90,7 +90,8 @@ fn dump(image: &Path, options: &OpenOptions) -> Result<Vec<u8>> {
     let mut dump = Vec::new();
     opened.dump(&mut dump)?;
     if !dump.starts_with(b"/ ") {
-        let what = "not a composefs image; `sinter info --dump` shows the structures of others";
+        let what = "not a composefs image; `sinter info --dump` shows the structures of other \
+                    images";
         return Err(Error::unsupported(what).path(image));
     }
     Ok(dump)

@@ -37,7 +37,7 @@ enum NamePattern {
 
 impl Wanted {
     /// Parses paths; fails for the extended patterns of shells, for patterns that are not UTF-8,
-    /// and for what is no regular expression.
+    /// and for what is not a regular expression.
     pub fn new(paths: &[OsString], how: NameForm) -> Result<Self> {
         let names = |path: &OsString| {
             let path = names::bytes(path);
@@ -95,7 +95,7 @@ impl NamePattern {
         if how == NameForm::Expressions {
             let text = String::from_utf8_lossy(typed);
             let built = RegexBuilder::new(&text).unicode(false).build();
-            let wrong = |_| Error::invalid(format!("`{text}` is no regular expression"));
+            let wrong = |_| Error::invalid(format!("`{text}` is not a regular expression"));
             return built.map(Self::Expression).map_err(wrong);
         }
         if !typed.iter().any(|byte| b"*?[\\".contains(byte)) {
@@ -116,7 +116,7 @@ impl NamePattern {
         }
         let text = names::os_string(escaped).into_string();
         let text = text.map_err(|text| Error::invalid("a pattern has to be UTF-8").path(text))?;
-        // what is no pattern, as a bracket that nothing closes, stands for itself
+        // what is not a pattern, as a bracket that nothing closes, stands for itself
         let Ok(glob) = GlobBuilder::new(&text).backslash_escape(true).build() else {
             return literal();
         };

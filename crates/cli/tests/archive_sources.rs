@@ -440,7 +440,7 @@ fn archives_that_are_cut_or_damaged_leave_no_image() {
     assert_eq!(code(&tar[..end]), Some(1));
     for (bytes, words) in [
         (&tar[..end], "may be cut off"),
-        (&[&tar[..], &tar[..]].concat(), "more behind its end"),
+        (&[&tar[..], &tar[..]].concat(), "data after its end"),
     ] {
         let path = work.path().join("damaged");
         fs::write(&path, bytes).unwrap();

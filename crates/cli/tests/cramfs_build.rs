@@ -123,7 +123,7 @@ fn counts_losses() {
         "sinter: large: not kept",
         "sinter: sparse: not kept",
         "2 files of 16 MiB or more (left out)",
-        "1 names longer than 252 bytes (left out, with what is below)",
+        "1 names longer than 252 bytes (left out, with everything below them)",
         "1 hard links (separate inodes with the same content)",
         "times of modification",
     ] {

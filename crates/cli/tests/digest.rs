@@ -251,7 +251,7 @@ fn images_of_other_formats_have_their_digests_beside_them() {
         refused(
             &wrong,
             3,
-            "the image has no digests, and those of the whole file have the root",
+            "the image has no digests, and the digests of the whole file have the root",
         );
         let wrong = try_run(["ls", path, "--digest", WRONG, "--digest-file", file]);
         refused(&wrong, 3, "the digests in the file have the root");

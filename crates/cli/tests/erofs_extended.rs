@@ -396,7 +396,7 @@ fn refuses_impossible_options() {
     fs::create_dir(&source).unwrap();
     for (flags, word) in [
         (&["-Ededupe", "--target-kernel=5.15"][..], "6.1 and newer"),
-        (&["-Ededupe", "-Cnone"], "where they are compressed"),
+        (&["-Ededupe", "-Cnone"], "only compressed files"),
         (
             &["-Eztailpacking", "--target-kernel=5.15"],
             "5.17 and newer",
@@ -411,10 +411,10 @@ fn refuses_impossible_options() {
             &["-Eall-fragments", "--target-kernel=5.17"],
             "6.1 and newer",
         ),
-        (&["-Eall-fragments", "-Cnone"], "where they are compressed"),
+        (&["-Eall-fragments", "-Cnone"], "only compressed files"),
         (&["-Eall-fragments,^fragments"], "^fragments"),
         (&["-Efragments", "--target-kernel=5.17"], "6.1 and newer"),
-        (&["-Efragments", "-Cnone"], "where they are compressed"),
+        (&["-Efragments", "-Cnone"], "only compressed files"),
         (&["-Edup"], "extended option `dup`"),
         (&["-E", "dedupe,"], "extended option ``"),
     ] {

@@ -146,7 +146,7 @@ fn refuses_unsupported_options() {
         ("-o i -A a,b tree", "-A: the value must not contain a comma"),
         ("-o i -isohybrid-gpt-basdat tree", "-isohybrid-mbr FILE"),
         ("-o i -file-mode rw tree", "not an octal number"),
-        ("-o i -udf tree", "there is no tree of UDF"),
+        ("-o i -udf tree", "UDF trees are not written"),
         ("-o i -frobnicate tree", "--help"),
     ] {
         let args: Vec<&str> = words.split(' ').collect();

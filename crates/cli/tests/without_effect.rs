@@ -55,12 +55,12 @@ const CASES: &[(&str, &[&str], &str)] = &[
     (
         "wim",
         &["--no-categorize"],
-        "in which each file has blocks of its own",
+        "in which each file has its own blocks",
     ),
     (
         "squashfs",
         &["--no-fragments", "--no-categorize"],
-        "blocks of its own",
+        "its own blocks",
     ),
     ("wim", &["-l9", "--categorize=text"], ""),
     ("squashfs", &["--no-categorize"], ""),

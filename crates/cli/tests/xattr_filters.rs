@@ -200,7 +200,7 @@ fn wrong_expressions_are_refused() {
         let output = build.output().unwrap();
         assert!(!output.status.success());
         assert!(
-            words_of(&output).contains("no regular expression"),
+            words_of(&output).contains("not a regular expression"),
             "{}",
             words_of(&output)
         );

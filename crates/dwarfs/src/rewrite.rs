@@ -230,7 +230,7 @@ fn add_tables(image: &Dwarfs, writer: &mut DwarfsWriter, encode: bool) -> Result
         (SectionType::METADATA_V2, sections.metadata),
     ];
     for (kind, range) in parts {
-        let range = range.ok_or_else(|| Error::corrupt(format!("there is no {kind}")))?;
+        let range = range.ok_or_else(|| Error::corrupt(format!("no {kind} section")))?;
         if encode {
             check_hash(image, kind, range)?;
             let content = image.reader.load(range, kind, u64::MAX)?;

@@ -94,7 +94,7 @@ impl Error {
     /// Makes a `NotFound` error for the number of an inode that the image does not have.
     #[cold]
     pub fn no_inode(number: u64) -> Self {
-        Self::not_found(format!("there is no inode {number:#x}"))
+        Self::not_found(format!("no inode {number:#x}"))
     }
 
     /// Makes a `Limit` error.

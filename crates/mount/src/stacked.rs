@@ -73,7 +73,7 @@ fn in_namespace(
     options: &MountOptions,
 ) -> Result<(OwnedFd, Option<Prepared>)> {
     let first = lowers.first();
-    let first = first.ok_or_else(|| Error::invalid("there is no image to mount"))?;
+    let first = first.ok_or_else(|| Error::invalid("no image to mount"))?;
     let failed = |what| move |errno| Error::io(what, errno);
     separate().map_err(failed("cannot make a mount namespace"))?;
     // before a directory is covered: the paths of users mean what they meant

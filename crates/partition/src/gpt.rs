@@ -68,7 +68,7 @@ pub(crate) fn read(disk: &dyn ReadAt, is_protected: bool) -> Result<Option<Parti
             return Ok(Some(table(sector, partitions, Some(note))));
         }
     }
-    let what = "the MBR says that there is a GPT, and there is none";
+    let what = "the MBR announces a GPT, but there is none";
     Err(Error::corrupt(what).at("partition table", 0))
 }
 
@@ -121,7 +121,7 @@ fn header(bytes: &[u8], at: u64) -> std::result::Result<GptHeader, String> {
         return Err("the CRC of its header is wrong".to_owned());
     }
     if le64(whole, 24) != at {
-        return Err("its header is that of another sector".to_owned());
+        return Err("its header belongs to another sector".to_owned());
     }
     Ok(GptHeader {
         other: le64(whole, 32),

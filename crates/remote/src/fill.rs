@@ -166,7 +166,7 @@ pub(crate) fn full() -> Error {
 
 /// Returns the leaves on disk; `Invalid` if there are none.
 pub(crate) fn cache_of(shared: &Shared) -> Result<&Store> {
-    let none = || Error::invalid("there is no cache to fetch the image into");
+    let none = || Error::invalid("no cache to fetch the image into");
     shared.store.as_ref().ok_or_else(none)
 }
 

@@ -86,7 +86,7 @@ pub fn signatures(
     options: &RemoteOptions,
 ) -> Result<Vec<AttachedSignature>> {
     if options.offline {
-        let what = "signatures in registries are not in the cache, and the server may not be asked \
+        let what = "signatures in registries are not cached, and requests are not allowed \
                     (offline)";
         return Err(Error::not_found(what));
     }
@@ -141,7 +141,7 @@ pub(crate) fn open(address: &Address, options: &RemoteOptions) -> Result<Remote>
 
 /// Returns the error of an object that is not in the cache.
 pub(crate) fn not_here() -> Error {
-    Error::not_found("it is not in the cache, and the server may not be asked (offline)")
+    Error::not_found("it is not in the cache, and requests are not allowed (offline)")
 }
 
 fn session(address: &Address, options: &RemoteOptions) -> Result<Arc<Session>> {

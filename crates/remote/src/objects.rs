@@ -369,7 +369,7 @@ pub(crate) fn store(
             (Box::new(store), in_bucket()?)
         }
         Scheme::Registry => {
-            let what = "a registry is no store of objects".into();
+            let what = "a registry is not an object store".into();
             return Err(object_store::Error::Generic {
                 store: "oci",
                 source: what,

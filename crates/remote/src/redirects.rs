@@ -31,7 +31,7 @@ impl fmt::Display for BadRedirect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Downgrade => "the server redirects from https to http, which is refused",
-            Self::NoUrl => "the server redirects to what is no URL of a web server",
+            Self::NoUrl => "the server redirects to something that is not a web URL",
             Self::TooMany => "too many redirects",
         })
     }

@@ -44,7 +44,7 @@ pub struct Remote {
 
 /// What is said of a list whose reads are of other bytes.
 const OTHER_VERSION: &str =
-    "the list of what was read is of another version of the image: nothing is fetched at once";
+    "the list of recorded reads is of another version of the image: nothing is fetched ahead";
 
 /// Leaves that were announced as those of a start: ascending, and apart from each other.
 #[derive(Debug, Default)]

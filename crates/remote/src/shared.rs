@@ -31,7 +31,7 @@ const FIRST_LOOK: Duration = Duration::from_millis(2);
 const LAST_LOOK: Duration = Duration::from_millis(50);
 
 /// What is said of bytes that are not in the cache.
-const OFFLINE: &str = "it is not in the cache, and the server may not be asked (offline)";
+const OFFLINE: &str = "it is not in the cache, and requests are not allowed (offline)";
 
 type Flights = HashMap<u64, Arc<Flight>>;
 

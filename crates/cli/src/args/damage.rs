@@ -27,14 +27,14 @@ const PAUSE: u32 = 9;
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Damaged images")]
 pub struct DamageArgs {
-    /// Mount an image although it is damaged: what can be read is shown, reading the rest is an
-    /// error (EIO). Of a DwarFS image the end may be lost, behind the metadata. With -f each file
-    /// that could not be read is named; `sinter check --deep` lists all of them.
+    /// Mount a damaged image: readable parts are shown, and reading the rest is an error (EIO). The
+    /// end of a DwarFS image may be lost, after the metadata. With -f each file that could not be
+    /// read is named; `sinter check --deep` lists all of them.
     #[arg(long)]
     pub salvage: bool,
 
-    /// Write to this file what could not be read, a path and the reason a line, each when it is
-    /// read for the first time.
+    /// Write to this file which files could not be read, one line with path and reason for each,
+    /// each when it is read for the first time.
     #[arg(long, value_name = "FILE")]
     damage_log: Option<PathBuf>,
 }
@@ -62,8 +62,8 @@ impl DamageArgs {
         self.damage_log.is_some()
     }
 
-    /// Starts to name what could not be read of images; puts images in their places that notice
-    /// that. `names` are those of the images. Without a file, messages name it if `messages`.
+    /// Starts to name unreadable files of images; puts images in their places that notice that.
+    /// `names` are the names of the images. Without a file, messages name it if `messages`.
     pub fn start(
         &self,
         messages: bool,
@@ -121,7 +121,7 @@ impl DamageArgs {
 }
 
 impl DamageLog {
-    /// Names what was not named yet.
+    /// Names the files that were not named yet.
     pub fn finish(self) {
         if let Some((end, thread)) = self.thread {
             drop(end);

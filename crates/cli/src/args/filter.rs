@@ -52,8 +52,8 @@ struct FilterFlags {
     #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
     exclude_regex: Vec<String>,
 
-    /// Pack only this path of the directory, with everything below it, and no others but those of
-    /// further --only and --files-from. Directories that lead to it are packed, too.
+    /// Pack only this path of the directory, with everything below it, and otherwise only the paths
+    /// of further --only and --files-from. Directories that lead to it are packed, too.
     #[arg(long, value_name = "PATH", allow_hyphen_values = true)]
     only: Vec<OsString>,
 

@@ -12,8 +12,8 @@ use crate::{self_run, text};
 #[command(next_help_heading = crate::args::GENERAL)]
 pub struct SelfMountArgs {
     /// Make the image a program that mounts itself: this one is prepended to it (DwarFS, SquashFS).
-    /// It runs PATH in the image, or AppRun if there is one; `IMAGE --sinter-help` says what else
-    /// it does.
+    /// It runs PATH in the image, or AppRun if there is one; `IMAGE --sinter-help` describes the
+    /// rest.
     #[arg(
         long,
         value_name = "PATH",

@@ -39,8 +39,8 @@ pub struct StatsArgs {
     record: Option<PathBuf>,
 }
 
-/// The list of files that were read, which grows with each one, and behind it what was read of a
-/// remote image.
+/// The list of files that were read, which grows with each one, followed by the ranges that were
+/// read of a remote image.
 #[derive(Debug)]
 struct RecordFile {
     path: PathBuf,
@@ -151,7 +151,7 @@ impl RecordFile {
         })
     }
 
-    /// Adds a line, and what was read since the last call.
+    /// Adds a line, and the ranges that were read since the last call.
     fn add(&mut self, line: &[u8]) {
         let mut last = None;
         if let Some(reads) = &self.reads

@@ -26,7 +26,7 @@ Examples:
   sinter check --deep image.dwarfs
       Also decode every block and read every file.
   sinter check --deep *.dwarfs
-      Verify several images; the exit code is the highest of theirs.
+      Verify several images; the highest exit code counts.
   sinter check --digest HEX image.dwarfs
       Verify that the image has this root digest.
   sinter verify --signed-by vendor.pub image.dwarfs

@@ -109,7 +109,8 @@ fn parts(
     for rule in files {
         let (place, file) = placed("--file", rule)?;
         let (Some(name), Some(dir)) = (file.file_name(), file.parent()) else {
-            let what = "--file takes what has a name: --at places what a directory holds";
+            let what = "--file takes a path that ends in a name; use --at to place the contents \
+                        of a directory";
             return Err(Error::invalid(what).path(file));
         };
         let here = dir.as_os_str().is_empty();

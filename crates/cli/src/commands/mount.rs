@@ -58,7 +58,7 @@ pub fn run(args: &Args, words: &[OsString]) -> Result<ExitCode> {
     }
 }
 
-/// Returns what the command line names.
+/// Returns the targets of the command line.
 fn target(args: &Args) -> MountTarget<'_> {
     MountTarget {
         images: args.images(),

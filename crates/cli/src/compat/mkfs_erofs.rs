@@ -127,7 +127,7 @@ fn hints(parsed: &mut Parsed) -> Result<()> {
         }
     }
     if has_sizes {
-        let note = "mkfs.erofs --compress-hints: sizes have no effect here: that of -C is that of \
+        let note = "mkfs.erofs --compress-hints: sizes have no effect here: -C sets the size for \
                     all files";
         parsed.notes.borrow_mut().push(note.to_owned());
     }
@@ -232,7 +232,7 @@ impl Layout {
                 _ if word.starts_with("fragments=") || word.starts_with("all-fragments=") => {
                     layout.needs((6, 1));
                     notes.push(format!(
-                        "mkfs.erofs -E {word}: the size has no effect here: it is that of -C"
+                        "mkfs.erofs -E {word}: the size has no effect here: -C sets it"
                     ));
                 }
                 _ if word.starts_with("fragdedupe=") => {

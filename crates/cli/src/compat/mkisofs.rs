@@ -258,11 +258,11 @@ const RULES: &[Rule] = &[
         "FILE",
         Refused("-isohybrid-mbr takes boot code that looks where isolinux is"),
     ),
-    rule(&["-udf"], "", Refused("there is no tree of UDF")),
+    rule(&["-udf"], "", Refused("UDF trees are not written")),
     rule(
         &["-hfsplus", "-hfs"],
         "",
-        Refused("there is no tree of HFS"),
+        Refused("HFS trees are not written"),
     ),
     rule(
         &["-T", "-translation-table"],

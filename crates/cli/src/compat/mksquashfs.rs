@@ -103,8 +103,7 @@ fn append(parsed: &mut Parsed, former: &FormerImage) {
     parsed.translated.retain(|word| !is_of_image(word));
     let options = ["-comp", "-b", "-no-fragments"];
     if before > parsed.translated.len() || options.iter().any(|option| parsed.is_given(option)) {
-        let note = "mksquashfs: the codec, block size and tables stay those of the image that is \
-                    appended to";
+        let note = "mksquashfs: the codec, block size and tables of the existing image are kept";
         parsed.notes.borrow_mut().push(note.to_owned());
     }
     parsed.translated.extend(former.words());
@@ -291,10 +290,10 @@ pub(super) fn compression(parsed: &Parsed) -> Result<String> {
             "-Xcompression-level: lzo has one level here",
         )),
         ("lz4", Some(_)) => Err(Error::invalid(
-            "-Xcompression-level is no option of lz4; -Xhc compresses better",
+            "-Xcompression-level is not an option of lz4; -Xhc compresses better",
         )),
         (codec @ ("xz" | "lzma"), Some(_)) => {
-            let what = format!("-Xcompression-level is no option of {codec}");
+            let what = format!("-Xcompression-level is not an option of {codec}");
             Err(Error::invalid(what))
         }
         // not a codec of mksquashfs: the build reports it

@@ -45,7 +45,7 @@ impl FormerImage {
             ..OpenOptions::default()
         };
         let not_squashfs = || {
-            let what = "the file exists and is no SquashFS image to append to: -noappend \
+            let what = "the file exists and is not a SquashFS image to append to: -noappend \
                         replaces it";
             Error::invalid(what).path(path)
         };
@@ -176,7 +176,8 @@ impl FormerImage {
 fn refuse_changes(parsed: &Parsed) -> Result<()> {
     if parsed.is_given("-offset") {
         return Err(Error::unsupported(format!(
-            "{} with an image that exists: what is before it would be replaced by zeros; append by \
+            "{} with an image that exists: the bytes before it would be replaced by zeros; append \
+             by \
              `sinter merge --header FILE`, or replace the image by -noappend",
             parsed.typed("-offset")
         )));
@@ -215,7 +216,7 @@ fn refuse_changes(parsed: &Parsed) -> Result<()> {
     match translated.map(|(_, typed)| *typed).or(given) {
         None => Ok(()),
         Some(option) => Err(Error::unsupported(format!(
-            "{option} would apply to what the image has, too: make an image of the new files, and \
+            "{option} would also apply to the existing files: make an image of the new files, and \
              combine both by `sinter merge`, or replace the image by -noappend"
         ))),
     }

@@ -63,8 +63,8 @@ impl Sources {
         let mut kinds = Vec::new();
         for source in &sources {
             if source == "-" {
-                let what = "- is a source with -tar, -cpiostyle and -cpiostyle0 alone, and where \
-                            -p or -pf defines the root";
+                let what = "- is a source only with -tar, -cpiostyle and -cpiostyle0, or where -p \
+                            or -pf defines the root";
                 return Err(Error::invalid(what));
             }
             // one that is missing is reported when it is read

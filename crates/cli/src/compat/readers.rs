@@ -52,7 +52,7 @@ the equivalent option of `sinter cat`.",
             rule(
                 &["-ig", "-ignore-errors"],
                 "",
-                Refused("what cannot be written to standard output is lost: an error ends it"),
+                Refused("output that cannot be written is an error"),
             ),
             rule(
                 &["-da", "-data-queue", "-fr", "-frag-queue"],

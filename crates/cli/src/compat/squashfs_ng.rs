@@ -167,7 +167,7 @@ const QUIET: Rule = rule(&["-q", "--quiet"], "", Same("--quiet"));
 const QUEUE: Rule = rule(
     &["-Q", "--queue-backlog"],
     "N",
-    Noted("`sinter build --memory SIZE` limits what waits"),
+    Noted("`sinter build --memory SIZE` limits the data that waits"),
 );
 
 /// The levels that squashfs-tools-ng has where none is given.

@@ -69,7 +69,7 @@ const RULES: &[Rule] = &[
     rule(
         &["-mkfs-time", "-fstime"],
         "",
-        Combined("the time of creation alone, in seconds since 1970"),
+        Combined("only the time of creation, in seconds since 1970"),
     ),
     rule(
         &["-s", "-stat"],
@@ -103,7 +103,7 @@ const RULES: &[Rule] = &[
     rule(
         &["-ig", "-ignore-errors"],
         "",
-        Already("files that cannot be written are reported, and the others are restored"),
+        Already("files that cannot be written are reported, and the rest is restored"),
     ),
     rule(
         &["-no-exit", "-no-exit-code"],

@@ -31,7 +31,7 @@ pub fn page(name: &[u8], details: &InfoRows, usage: &Usage, timings: Option<&Tim
     html.text(&name);
     html.raw(" - use of space</title>\n<style>\n");
     html.raw(include_str!("page.css"));
-    html.raw("</style>\n</head>\n<body>\n<h1>What takes the room in ");
+    html.raw("</style>\n</head>\n<body>\n<h1>Space used in ");
     html.name(&name);
     html.raw("</h1>\n");
     summary(&mut html, details, usage);
@@ -127,7 +127,10 @@ fn treemap(html: &mut Html) {
         "<noscript><p>The treemap is drawn by script; the tables below need none.</p></noscript>\n",
     );
     html.raw("<nav id=\"way\" aria-label=\"Directory shown\"></nav>\n");
-    html.raw("<div id=\"treemap\" role=\"group\" aria-label=\"Treemap of bytes in the image by directory\"></div>\n");
+    html.raw(
+        "<div id=\"treemap\" role=\"group\" aria-label=\"Treemap of bytes in the image by \
+              directory\"></div>\n",
+    );
     html.raw("<p id=\"shown\" aria-live=\"polite\"></p>\n<ul class=\"key\">");
     html.raw("<li class=\"soft\">Bytes in the image for a byte of the file:</li>");
     let steps = [

@@ -102,7 +102,7 @@ impl Dwarfs {
         let sections = reader.list(&options.limits, options.salvage)?;
         let missing = |kind: SectionType| {
             let start = reader.file_offset(0);
-            move || Error::corrupt(format!("there is no {kind}")).at("image", start)
+            move || Error::corrupt(format!("no {kind} section")).at("image", start)
         };
         let schema = sections
             .schema
@@ -185,7 +185,7 @@ impl Dwarfs {
         let damaged = self.damaged_metadata.iter();
         let copied = damaged.map(|error| Error::corrupt(format!("{error}; its copy is used")));
         let end = self.sections.damaged_end.iter();
-        copied.chain(end.map(|error| Error::corrupt(format!("{error}; what follows is not read"))))
+        copied.chain(end.map(|error| Error::corrupt(format!("{error}; the rest is not read"))))
     }
 
     /// Finds the image in its file and checks its version.

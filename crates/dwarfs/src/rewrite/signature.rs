@@ -43,7 +43,7 @@ pub fn sign(
                 continue;
             }
             (kind, Some(_)) => {
-                let what = format!("a {kind} behind the digests, which do not cover it");
+                let what = format!("a {kind} after the digests, which do not cover it");
                 return Err(Error::invalid(what));
             }
         }

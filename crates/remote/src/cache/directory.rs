@@ -136,7 +136,7 @@ pub(crate) fn require_own(dir: &Path) -> Result<()> {
     let what = if found.is_symlink() {
         "a symlink in the place of a directory of the cache is not followed"
     } else {
-        "the cache belongs to another user, or others may write there"
+        "the cache belongs to another user, or other users may write to it"
     };
     Err(Error::invalid(what).path(dir))
 }
@@ -154,7 +154,7 @@ pub(crate) fn open_file(path: &Path, writes: bool) -> std::io::Result<File> {
     if is_own {
         return Ok(file);
     }
-    let what = "it is no regular file of one name";
+    let what = "it is not a regular file with one name";
     Err(std::io::Error::new(std::io::ErrorKind::InvalidData, what))
 }
 

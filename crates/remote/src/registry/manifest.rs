@@ -63,7 +63,7 @@ pub(crate) struct Described<'a> {
 impl Manifest {
     /// Reads a manifest of an image or an artifact.
     pub(crate) fn parse(value: &Value) -> Result<Self, Failure> {
-        let wrong = || Failure::new(Cause::Final, "it is no manifest of an image");
+        let wrong = || Failure::new(Cause::Final, "it is not an image manifest");
         let layers = value.get("layers").and_then(Value::as_array);
         let layers = layers.ok_or_else(wrong)?.iter().map(descriptor);
         let layers: Option<Vec<_>> = layers.collect();
@@ -130,7 +130,7 @@ pub(crate) fn choose(value: &Value, platform: Option<&str>) -> Result<Option<Str
                 [] => String::new(),
                 names => format!("; there are: {}", names.join(", ")),
             };
-            let what = format!("there is no image for {wanted}{there}");
+            let what = format!("no image for {wanted}{there}");
             Err(Failure::new(Cause::Missing, what))
         }
     }

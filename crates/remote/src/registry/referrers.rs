@@ -232,7 +232,7 @@ async fn referrers(session: &Session, subject: &str) -> Result<Value, Failure> {
         let bytes = read(answer, LONGEST, session.stall).await?;
         let list: Option<Value> = serde_json::from_slice(&bytes).ok();
         let list = list.filter(|list| list.get("manifests").is_some_and(Value::is_array));
-        list.ok_or_else(|| Failure::new(Cause::Final, "it is no list of artifacts"))
+        list.ok_or_else(|| Failure::new(Cause::Final, "it is not a list of artifacts"))
     };
     session.first(Asked::Tag, from).await
 }

@@ -63,7 +63,10 @@ pub(super) async fn get(session: &Session, version: &str) -> Result<(Value, Stri
             ));
         }
         let value = serde_json::from_slice(&bytes);
-        Ok((value.map_err(|_| wrong("the manifest is no JSON"))?, digest))
+        Ok((
+            value.map_err(|_| wrong("the manifest is not JSON"))?,
+            digest,
+        ))
     };
     session.first(asked, from).await
 }

@@ -64,8 +64,8 @@ impl Line {
     }
 }
 
-/// Mounts what the list names, and reports the lines that fail. Fails if nothing could be mounted
-/// of what was to be.
+/// Mounts the images of the list, and reports the lines that fail. Fails if none of them could be
+/// mounted.
 pub(super) fn attach_all(args: &Args) -> Result<AllAttached> {
     check(args)?;
     let (lines, mut failed) = read(&args.image.image)?;
@@ -184,8 +184,7 @@ fn check(args: &Args) -> Result<()> {
     let named = named.or(args.damage.is_logged().then_some("--damage-log"));
     match named {
         Some(name) => Err(Error::invalid(format!(
-            "{name} can be given for one image only, not with --all: lines have options of their \
-             own"
+            "{name} can be given for one image only, not with --all: each line has its own options"
         ))),
         None => Ok(()),
     }
@@ -232,7 +231,7 @@ fn read(list: &Path) -> Result<(Vec<Line>, Failed)> {
     Ok((lines, failed))
 }
 
-/// Returns what so many images have in common.
+/// Returns the resources that this many images share.
 fn common(args: &Args, count: usize) -> Common {
     let mut cache = OpenOptions {
         cache_bytes: args

@@ -26,8 +26,8 @@ use crate::{flags, text};
 /// The threads that answer requests to a remote image.
 const REMOTE_THREADS: usize = 16;
 
-/// The first pause between two tries to unmount what is in use; each one is twice as long as the
-/// one before it, up to the longest.
+/// The first pause between two tries to unmount a busy mount; each one is twice as long as the one
+/// before it, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -38,7 +38,7 @@ pub(super) struct MountTarget<'a> {
     pub(super) images: Vec<&'a Path>,
     /// The mount point.
     pub(super) dir: &'a Path,
-    /// Mount options besides those of the command line.
+    /// Mount options in addition to the command line's.
     pub(super) options: &'a str,
     /// What images of a list have in common.
     pub(super) common: Option<&'a Common>,
@@ -181,7 +181,7 @@ pub(super) fn attach(args: &Args, target: &MountTarget<'_>) -> Result<Option<Att
     }))
 }
 
-/// Has what remote images name as needed first fetched. Without it they are mounted all the same.
+/// Fetches the ranges that remote images list as needed first. Failures do not stop the mount.
 fn announce_starts(target: &MountTarget<'_>, opened: &[Image]) {
     let images = target.images.iter().zip(opened);
     for (path, image) in images.filter(|(path, _)| sinterfs::is_url(path)) {
@@ -195,7 +195,7 @@ fn announce_starts(target: &MountTarget<'_>, opened: &[Image]) {
 }
 
 impl MountTarget<'_> {
-    /// Returns what precedes messages where there are several targets.
+    /// Returns the prefix of messages if there are several targets.
     fn prefix(&self) -> String {
         match self.common {
             Some(_) => format!("{}: ", text::name(self.dir.as_os_str().as_bytes())),
@@ -269,7 +269,7 @@ fn of_one_image(option: &str) -> Error {
     ))
 }
 
-/// Returns what the flags and the mount options set.
+/// Returns the settings of the flags and the mount options.
 fn settings(args: &Args, target: &MountTarget<'_>) -> Result<Settings> {
     let (mut image, mut mount) = (args.image.options(), MountOptions::default());
     image.verify_objects = args.verify;
@@ -375,8 +375,8 @@ fn join(
     }
     if settings.idle != idle {
         return Err(Error::invalid(
-            "mount option `idle`: the cache is that of all images; give --idle, or `cachesize` for \
-             a cache of its own",
+            "mount option `idle`: all images share one cache; give --idle, or `cachesize` for a \
+             separate cache",
         ));
     }
     settings.image.cache_bytes = bytes;

@@ -38,7 +38,7 @@ pub(crate) fn older_parts(
     options: &OpenOptions,
 ) -> Result<Vec<OlderPart>> {
     let unsupported = |what: &str| {
-        let what = format!("{what}, so that nothing can be taken from an older one");
+        let what = format!("{what}, so nothing can be reused from an older image");
         Error::unsupported(what)
     };
     let own = sinterfs_dwarfs::read::OpenOptions {
