@@ -1,4 +1,4 @@
-//! What a check of an image finds.
+//! The findings of a check of an image.
 //!
 //! In: results of its steps. Out: problems and notes; errors that end the check are returned.
 //! **Invariant:** memory is bounded: up to 10,000 problems and 10,000 notes are kept, of further
@@ -11,8 +11,8 @@ use crate::{Error, Kind, Result};
 /// The most problems, and the most notes, that are kept.
 const KEPT: usize = 10_000;
 
-/// Problems of an image, and notes of what is unusual but harmless, each in the order in which they
-/// were found. Problems are errors, or messages of errors.
+/// Problems of an image, and notes of harmless peculiarities, each in the order in which they were
+/// found. Problems are errors, or messages of errors.
 #[derive(Debug)]
 pub struct Findings<P = Error> {
     problems: Vec<P>,
@@ -100,7 +100,7 @@ impl Findings {
     }
 }
 
-/// What a check found that goes through the inodes of an image.
+/// The findings of a check that walks the inodes of an image.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct InodeReport {

@@ -1,4 +1,4 @@
-//! What is wrong with single entries of directories, so that a listing goes on behind them.
+//! Errors of single entries of directories, so that a listing continues after them.
 //!
 //! In: errors, each with its directory and position. Out: one error for each directory that has
 //! such entries, which ends its listing. **Invariant:** an error is kept once however often its
@@ -26,8 +26,8 @@ pub struct ListingErrors {
 }
 
 impl ListingErrors {
-    /// Keeps the error of an entry, whose listing goes on. Returns an error that is not about the
-    /// image, and any if too many are kept: the listing ends there.
+    /// Keeps the error of an entry, so that its listing continues. Returns an error that is not
+    /// about the image, and any if too many are kept: the listing ends there.
     pub fn note(&self, dir: Ino, position: u64, error: Error) -> Result<()> {
         if !error.is_about_image() {
             return Err(error);

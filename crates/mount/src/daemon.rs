@@ -23,9 +23,8 @@ const LONGEST: u64 = 64 << 10;
 /// exit code that the child reports.
 ///
 /// The child must call `detach_from_terminal` and then `report_to_parent`. Its standard error is
-/// that of the parent until then; its standard input is what the command says. It gets no other
-/// descriptors but those that its arguments name, as `/dev/fd/5`: a mount outlives the locks and
-/// pipes of who makes it.
+/// the parent's until then; its standard input is set by the command. It gets no other descriptors
+/// than its arguments name, as in `/dev/fd/5`: a mount outlives the locks and pipes of its caller.
 pub fn start(command: &mut Command) -> Result<u8> {
     let (report, mut child) = report_of(command)?;
     outcome(&report).unwrap_or_else(|| Err(ended_early(&mut child)))
@@ -153,7 +152,7 @@ pub fn report_to_parent(
         rustix::stdio::dup2_stdin(&null).map_err(failed)?;
         rustix::stdio::dup2_stderr(&null).map_err(failed)?;
     }
-    // the parent goes on when the pipe is closed
+    // the parent continues when the pipe is closed
     let sent = std::fs::File::from(out).write_all(&report);
     sent.map_err(|error| Error::io("cannot send the result to the parent", error))
 }

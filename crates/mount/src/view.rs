@@ -13,7 +13,7 @@ use crate::errno::{Answer, errno};
 use crate::ino_map::InoMap;
 use crate::options::MountOptions;
 
-/// The most bytes of a name that statfs(2) tells; images may have longer ones.
+/// The maximum length of names that statfs(2) reports; images may have longer ones.
 pub(crate) const NAME_MAX: u32 = 255;
 
 /// Directory offsets of FUSE: 1 is after `.`, 2 is after `..`, then cursors plus 2.
@@ -191,7 +191,7 @@ impl View {
             }
         }));
         match (listed, failed) {
-            // the next call begins behind what was passed, and fails
+            // the next call begins after the entries that were passed, and fails
             (Err(_), _) | (Ok(()), Some(_)) if passed => Ok(()),
             (Err(errno), _) | (Ok(()), Some(errno)) => Err(errno),
             (Ok(()), None) => Ok(()),
@@ -293,7 +293,7 @@ impl View {
         Ok(value)
     }
 
-    /// Reports a request that got no reply of its own to the observer.
+    /// Reports a request without a reply to the observer.
     pub(crate) fn report_lost_request(&self, what: &'static str) {
         self.options
             .observer

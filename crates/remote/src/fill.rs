@@ -26,13 +26,13 @@ const PIECE: u64 = (4 << 20) / LEAF;
 /// Requests at once, without a rate.
 const AT_ONCE: usize = 4;
 
-/// How long a fill waits before it begins, at most: many machines may start at once.
+/// The maximum delay before a fill begins: many machines may start at once.
 const LATEST_BEGIN: Duration = Duration::from_secs(2);
 
-/// How long it waits after a failure that may pass.
+/// The delay after a temporary failure.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);
 
-/// What a fill has done.
+/// The progress of a fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Filled {

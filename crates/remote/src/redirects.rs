@@ -1,10 +1,10 @@
-//! Where an answer leads to, and what of a request goes there.
+//! The target of a redirect, and the parts of a request that may be sent there.
 //!
-//! In: a request, and the answer's status and headers. Out: the next request.
-//! **Invariant:** another origin (scheme, host and port) gets of a request only what says which
-//! bytes are wanted: no credentials, whatever headers they are in, and no body; a request that has
-//! been there gets nothing of it back. No redirect leads from `https` to `http`, and none is told
-//! where it comes from (`Referer`). Spec: RFC 9110, section 15.4; RFC 6454, section 5.
+//! In: a request, and the answer's status and headers. Out: the next request. **Invariant:**
+//! another origin (scheme, host and port) gets only the headers that select bytes: no credentials
+//! in any header, and no body; after that, the request never regains them. No redirect leads from
+//! `https` to `http`, and no server learns the origin of the redirect (`Referer`). Spec: RFC 9110,
+//! section 15.4; RFC 6454, section 5.
 
 use std::fmt;
 
@@ -67,8 +67,8 @@ pub(crate) fn strip(headers: &mut HeaderMap) {
     *headers = kept.collect();
 }
 
-/// Returns the request that an answer to this one leads to; `None` if the answer is the last one.
-/// A request with a body goes on within its origin only.
+/// Returns the request that an answer to this one leads to; `None` if the answer is the last one. A
+/// request with a body is redirected only within its origin.
 pub(crate) fn next(
     mut request: HttpRequest,
     status: StatusCode,

@@ -1,8 +1,8 @@
-//! What the threads that read an object share: its leaves, and the requests on their way.
+//! The state that the threads that read an object share: its leaves, and the requests in flight.
 //!
-//! **Invariant:** a leaf is asked for once at a time, however many threads want it, and, with a
-//! cache on disk, processes of a machine; memory is that of the leaves that are kept and of the
-//! requests on their way, never that of the image.
+//! **Invariant:** a leaf has at most one request at a time, for all threads and, with a cache on
+//! disk, all processes of a machine; memory holds the kept leaves and the requests in flight, never
+//! the image.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -30,7 +30,7 @@ const MOST_AHEAD: usize = 512;
 const FIRST_LOOK: Duration = Duration::from_millis(2);
 const LAST_LOOK: Duration = Duration::from_millis(50);
 
-/// What is said of bytes that are not in the cache.
+/// The message for bytes that are not in the cache.
 const OFFLINE: &str = "it is not in the cache, and requests are not allowed (offline)";
 
 type Flights = HashMap<u64, Arc<Flight>>;
@@ -43,7 +43,7 @@ pub(crate) struct Shared {
     /// The bytes that they may take.
     pub(crate) memory: u64,
     pub(crate) store: Option<Store>,
-    /// Whether nothing is asked of the server.
+    /// Whether to send no requests.
     pub(crate) offline: bool,
     /// The request that each leaf comes with.
     pub(crate) flights: Mutex<Flights>,
@@ -51,7 +51,7 @@ pub(crate) struct Shared {
     pub(crate) queue: Queue,
 }
 
-/// Where a leaf comes from.
+/// The source of a leaf.
 enum Origin {
     Here(Leaf),
     Flight(Arc<Flight>),
@@ -176,7 +176,7 @@ impl Shared {
         let _ = self.launch(&mut flights, &missing, Urgency::Ahead);
     }
 
-    /// Has bytes asked for again; returns whether that can be done.
+    /// Requests bytes again; returns whether that is possible.
     ///
     /// Leaves are read as soon as they are kept, which is before their request has ended. It is
     /// awaited, or the next read would get the same bytes from it, and they might be stored again.
@@ -186,7 +186,7 @@ impl Shared {
         let on_their_way: Vec<_> = on_their_way.collect();
         drop(flights);
         for flight in on_their_way {
-            // its failure is that of whoever reads from it
+            // its failure becomes the failure of its readers
             let _ = flight.wait(flight.leaves.start, self.fetcher.stop);
         }
         for leaf in plan::leaves(range) {
@@ -227,7 +227,7 @@ impl Shared {
         }
     }
 
-    /// Does the queued requests one after another. What waits does not keep the object open.
+    /// Does the queued requests one after another. Waiting requests do not keep the object open.
     async fn fetch_queued(shared: Weak<Self>) {
         while let Some(open) = shared.upgrade()
             && let Some(departed) = open.depart_queued()

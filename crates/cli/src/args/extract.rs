@@ -42,9 +42,9 @@ Examples:
 
 Owners are restored only as root: for other users, a message names files that keep their own owner, \
 and files that have no set-user-ID bit for that reason, with exit code 0 as tar has. Nothing \
-outside the output directory is written, whatever the image contains. A file or an attribute that cannot be restored \
-is reported, the others are unpacked, and the exit code is 1. A file has its name when it is \
-complete.
+outside the output directory is written, whatever the image contains. A file or an attribute that \
+cannot be restored is reported, the others are unpacked, and the exit code is 1. A file has its \
+name when it is complete.
 
 Images of strangers are best unpacked as an ordinary user, or with --no-permissions \
 --without devices.

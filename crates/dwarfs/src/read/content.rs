@@ -175,7 +175,7 @@ impl Dwarfs {
         Ok(done)
     }
 
-    /// Reads as `read_chunks` does, for somebody who may read more of the file: see
+    /// Reads as `read_chunks` does, for a reader that may continue in the file: see
     /// `BlockCache::before_read`.
     pub(crate) fn read_file(&self, ino: Ino, position: u64, buf: &mut [u8]) -> Result<usize> {
         let (chunks, len) = (self.chunks_of(ino.0), buf.len() as u64);

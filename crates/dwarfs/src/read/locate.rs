@@ -1,9 +1,9 @@
-//! Finds the image in a file, at a given offset or behind any header.
+//! Finds the image in a file, at a given offset or after any header.
 //!
 //! In: a source. Out: the offset of the first section, and its version.
 //!
-//! **Invariant:** behind the start of a file the magic alone does not identify an image: a second
-//! section must follow where the first one ends. Spec: dwarfs-format(5), "Header Detection".
+//! **Invariant:** past the start of a file the magic number is not enough to identify an image: a
+//! second section must follow where the first one ends. Spec: dwarfs-format(5), "Header Detection".
 
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Result};
@@ -23,7 +23,7 @@ const COMPRESSION_V1_MAX: u8 = 4;
 /// Returns the offset of the first image; `None` if there is none.
 ///
 /// A source that begins with the magic is an image even if no second section follows the first: it
-/// is damaged then, and an image behind that offset would be part of its content. Otherwise reads
+/// is damaged then, and an image after that offset would be part of its content. Otherwise reads
 /// the source from its start to the offset found.
 pub fn locate(source: &dyn ReadAt) -> Result<Option<u64>> {
     let len = source.len();

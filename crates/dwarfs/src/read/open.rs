@@ -23,7 +23,7 @@ use crate::layout::{MAJOR, SectionType};
 /// The offset of an image in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Offset {
-    /// That of the first image found, behind any header.
+    /// The offset of the first image found, after any header.
     #[default]
     Auto,
     /// This byte.
@@ -37,13 +37,13 @@ pub struct OpenOptions {
     pub offset: Offset,
     /// The length of the image in bytes, if something follows it in its file.
     pub len: Option<u64>,
-    /// Bounds of what the image may make the reader allocate.
+    /// Bounds of the memory that the image can make the reader allocate.
     pub limits: Limits,
     /// The capacity for decoded blocks in bytes, if `cache` is `None`.
     pub cache_bytes: u64,
     /// A cache to share with other images.
     pub cache: Option<Arc<BlockCache>>,
-    /// Whether an image is opened that is damaged or cut behind its metadata, and has no index.
+    /// Whether to open an image that is damaged or cut after its metadata, and has no index.
     pub salvage: bool,
     /// The list of sections that digests with a proven root have; `len` is what they cover.
     pub sections: Option<Arc<[u64]>>,
@@ -73,17 +73,17 @@ pub struct Dwarfs {
     pub(crate) metadata: Metadata,
     pub(crate) derived: Derived,
     pub(super) xattrs: XattrState,
-    /// What is wrong with the sections whose copies are used.
+    /// The errors of the sections whose copies are used.
     damaged_metadata: Vec<Error>,
     pub(super) info: ImageInfo,
     pub(super) cache: Arc<BlockCache>,
-    /// Distinguishes this image's blocks from those of others in a shared cache.
+    /// Distinguishes this image's blocks from other images' blocks in a shared cache.
     pub(super) cache_key: u128,
 }
 
 /// The minimum capacity of a cache in blocks: one in progress, and one that was finished before it.
-/// A decoder with a window of its own takes twice the size of its block; such a block is finished
-/// in the background, whatever is evicted.
+/// A decoder with its own window takes twice the size of its block; such a block is finished in the
+/// background, even if others are evicted.
 const LEAST_BLOCKS: u64 = 2;
 
 /// The largest minimum capacity in bytes, for any block size.
@@ -141,7 +141,7 @@ impl Dwarfs {
             // tiny blocks must not make the cache allocate slots for millions of them
             let blocks = (sections.blocks.len() as u64).max(1024);
             let typical = metadata.block_size.max(options.cache_bytes / blocks);
-            // a block evicted while it is decoded is decoded anew by each read
+            // a block evicted while it is decoded would be decoded again by each read
             let least = metadata.block_size.saturating_mul(LEAST_BLOCKS);
             let bytes = options.cache_bytes.max(least.min(LEAST_LIMIT));
             Arc::new(BlockCache::new(bytes, typical))
@@ -202,7 +202,7 @@ impl Dwarfs {
             return Ok(reader.with_table(options.sections.clone()));
         }
         let reader = SectionReader::new(Window::from(Arc::clone(&source), start)?, &header);
-        // the index is the last section: bytes behind it (the end of a partition, another image, a
+        // the index is the last section: bytes after it (the end of a partition, another image, a
         // signature) are not part of the image
         match reader.end_of_index(&options.limits)? {
             Some(end) if end < reader.len() => Ok(SectionReader::new(

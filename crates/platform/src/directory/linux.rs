@@ -1,4 +1,4 @@
-//! What Linux has of its own: `openat2`, `O_PATH`, `statx`, `getdents` into large buffers.
+//! Calls that only Linux has: `openat2`, `O_PATH`, `statx`, `getdents` into large buffers.
 //!
 //! In: open directories and names. Out: open files and their status. **Invariant:** `openat2`
 //! refuses every symlink; where it is missing, components are opened one by one.
@@ -125,7 +125,8 @@ pub(crate) fn status(dir: &File, name: &[u8]) -> io::Result<Status> {
     Ok(convert(&found))
 }
 
-/// Changes the permissions through `/proc`: `fchmod` takes no file that is open for its path alone.
+/// Changes the permissions through `/proc`: `fchmod` does not take a file that is open only for its
+/// path.
 pub(crate) fn set_looked_mode(file: &File, mode: u32) -> io::Result<()> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     Ok(fs::chmodat(

@@ -1,8 +1,8 @@
 //! A blob of a registry, by ranges. Its name is the digest of its bytes, so it never changes.
 //!
-//! **Invariant:** a part is of the range that was asked for, or it is a failure; where a server has
-//! led to is asked without credentials, and forgotten when it refuses. Only the whole blob is
-//! compared with its digest here.
+//! **Invariant:** a part has the requested range, or it is a failure; the target of a redirect gets
+//! no credentials, and is forgotten when it refuses. Only the whole blob is compared with its
+//! digest here.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +23,7 @@ pub(crate) struct RegistryBlob {
     session: Arc<Session>,
     digest: String,
     len: u64,
-    /// Where a server led to last. Such URLs expire.
+    /// The last target of a redirect. Such URLs expire.
     elsewhere: Mutex<Option<(Arc<Endpoint>, Url)>>,
 }
 
@@ -61,7 +61,7 @@ impl RegistryBlob {
         })
     }
 
-    /// Gets a range, in as many answers as the servers give it in.
+    /// Gets a range, in one or several answers.
     async fn whole(
         &self,
         range: &Range<u64>,
@@ -157,7 +157,7 @@ impl RegistryBlob {
         guard.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Compares what an answer says with what was asked for; returns the number of its bytes.
+    /// Compares the range of an answer with the requested one; returns the number of its bytes.
     fn check(&self, answer: &Response, range: &Range<u64>) -> Result<u64, Failure> {
         let is_all = *range == (0..self.len);
         match answer.status() {

@@ -11,19 +11,19 @@ use sinterfs_block::verity::hex;
 use super::reference::is_digest;
 use crate::failure::{Cause, Failure};
 
-/// The media types that are asked for.
+/// The media types that are accepted.
 pub(crate) const ACCEPTED: &str = "application/vnd.oci.image.manifest.v1+json, \
      application/vnd.oci.image.index.v1+json, \
      application/vnd.docker.distribution.manifest.v2+json, \
      application/vnd.docker.distribution.manifest.list.v2+json";
 
-/// The type of a manifest, and those of configurations.
+/// The types of manifests and configurations.
 pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const DOCKER_CONFIG: &str = "application/vnd.docker.container.image.v1+json";
 pub(crate) const EMPTY: &str = "application/vnd.oci.empty.v1+json";
 
-/// The type of artifacts with images of ours, and the beginning of that of their layers.
+/// The type of artifacts with our images, and the beginning of the type of their layers.
 const ARTIFACT: &str = "application/vnd.sinterfs.image.v1";
 const OURS: &str = "application/vnd.sinterfs.";
 
@@ -46,12 +46,12 @@ pub(crate) struct Manifest {
     pub(crate) config: Option<Descriptor>,
 }
 
-/// What is written about an image.
+/// The facts about an image in its manifest.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Described<'a> {
     /// The name of its format.
     pub(crate) format: &'a str,
-    /// The root digest of its own digests.
+    /// The root of the digests in the image.
     pub(crate) root: Option<&'a str>,
     pub(crate) architecture: Option<&'a str>,
     /// The configuration of the container image that it was made of, without layers.
@@ -99,7 +99,7 @@ fn descriptor(value: &Value) -> Option<Descriptor> {
     })
 }
 
-/// Chooses a manifest of an index, if the value is one: that of a platform, by default of this
+/// Chooses a manifest of an index, if the value is one: the one for a platform, by default this
 /// machine's, or the only one.
 pub(crate) fn choose(value: &Value, platform: Option<&str>) -> Result<Option<String>, Failure> {
     let Some(manifests) = value.get("manifests").and_then(Value::as_array) else {
@@ -176,7 +176,7 @@ impl Described<'_> {
         self.format == "erofs"
     }
 
-    /// Returns the configuration of the image: that of the container image that it was made of,
+    /// Returns the configuration of the image: the configuration of its original container image,
     /// with one layer.
     pub(crate) fn config(&self) -> String {
         if !self.is_erofs() {

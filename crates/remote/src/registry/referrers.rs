@@ -23,7 +23,7 @@ use crate::failure::{Cause, Failure};
 use crate::objects::Wanted;
 use crate::retry;
 
-/// The type of artifacts with signatures, and those of their layers.
+/// The types of artifacts with signatures, and of their layers.
 const SIGNATURES: &str = "application/vnd.sinterfs.signature.v1";
 const MINISIG: &str = "application/vnd.sinterfs.minisig.v1";
 const DIGESTS: &str = "application/vnd.sinterfs.digests.v1";
@@ -40,7 +40,7 @@ const LONGEST_SIGNATURE: u64 = 64 << 10;
 pub struct AttachedSignature {
     /// The file of minisign.
     pub signature: Vec<u8>,
-    /// The digests whose root is signed, of an image that has none of its own.
+    /// The digests whose root is signed, for an image without digests.
     pub digests: Option<Vec<u8>>,
 }
 
@@ -99,8 +99,8 @@ pub(crate) async fn attach(
     note(session, subject, entry, patience).await
 }
 
-/// Adds an artifact to the tag that lists those of a manifest. Of two who do so at once one may be
-/// lost: registries have nothing against that.
+/// Adds an artifact to the tag that lists the artifacts of a manifest. If two processes do so at
+/// once, one may be lost: registries offer no protection against that.
 async fn note(
     session: &Session,
     subject: &Subject,
@@ -218,7 +218,7 @@ async fn whole(
     Ok(part.bytes)
 }
 
-/// Asks for the list of what refers to a manifest.
+/// Requests the list of artifacts that refer to a manifest.
 async fn referrers(session: &Session, subject: &str) -> Result<Value, Failure> {
     let from = async |endpoint: Arc<Endpoint>| {
         let part = format!("referrers/{subject}");

@@ -16,7 +16,8 @@ use crate::retry;
 /// The longest manifest, as registries bound them.
 pub(super) const LONGEST: usize = 4 << 20;
 
-/// Gets the manifest that the reference names, and its digest; of an index that of a platform.
+/// Gets the manifest that the reference names, and its digest; from an index, the manifest of a
+/// platform.
 pub(crate) async fn resolve(
     session: &Session,
     platform: Option<&str>,

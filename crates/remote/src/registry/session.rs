@@ -1,8 +1,8 @@
 //! The servers of one repository: its registry, and the mirrors before it.
 //!
 //! In: what to do with a server. Out: what the first one that it succeeds with has given.
-//! **Invariant:** a mirror is asked for what `hosts.toml` says, and never hides the registry:
-//! whatever goes wrong with it, the next server is asked, and it rests for a while.
+//! **Invariant:** a mirror gets the requests that `hosts.toml` allows, and never hides the
+//! registry: after any failure the next server is tried, and the mirror is skipped for a while.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,26 +17,26 @@ use super::reference::Reference;
 use crate::failure::Failure;
 use crate::options::RemoteOptions;
 
-/// How long a mirror that has failed is passed over.
+/// The time for which a failed mirror is skipped.
 const REST: Duration = Duration::from_secs(30);
 
-/// What may be done.
+/// The allowed operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     Pull,
     Push,
 }
 
-/// What is read.
+/// The kind of read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// Something that is named by its digest.
     Content,
-    /// What a tag stands for.
+    /// The manifest of a tag.
     Tag,
 }
 
-/// A mirror that is asked before the registry.
+/// A mirror that is tried before the registry.
 struct Before {
     endpoint: Arc<Endpoint>,
     pulls: bool,
@@ -51,7 +51,7 @@ pub(crate) struct Session {
     pub(crate) stall: Duration,
     mirrors: Vec<Before>,
     registry: Arc<Endpoint>,
-    /// How long a mirror may take for one part.
+    /// The time limit of a mirror for one part.
     patience: Duration,
 }
 
@@ -82,7 +82,7 @@ impl Session {
         };
         let is_asked = options.mirrors && access == Access::Pull;
         let mirrors = mirrors.into_iter().filter(|_| is_asked).map(|mirror| {
-            // the registry is asked in the time that is left
+            // the registry is tried in the remaining time
             let endpoint = Endpoint::new(mirror.server, scope.clone(), options.stall / 3)?;
             Ok(Before {
                 endpoint: Arc::new(endpoint),
@@ -115,8 +115,8 @@ impl Session {
         self.registry.send(call).await
     }
 
-    /// Does something with each server in turn, until it succeeds. What it does with a mirror has
-    /// some time only.
+    /// Does something with each server in turn, until it succeeds. Its work with a mirror is
+    /// limited in time.
     pub(crate) async fn first<T, F>(
         &self,
         asked: Asked,
@@ -146,7 +146,7 @@ impl Before {
         self.rests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether the mirror is to be asked now.
+    /// Returns whether to try the mirror now.
     fn has(&self, asked: Asked) -> bool {
         let serves = match asked {
             Asked::Content => self.pulls,

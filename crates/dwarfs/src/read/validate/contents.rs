@@ -111,7 +111,7 @@ impl FileSizes {
             }
             let chunk = metadata.chunk(index);
             check_chunk(metadata, index, &chunk, blocks)?;
-            // the largest file size is that of a signed offset
+            // the largest file size is the largest signed offset
             size = size
                 .checked_add(chunk.len())
                 .filter(|size| i64::try_from(*size).is_ok())

@@ -1,4 +1,4 @@
-//! Requests on their way, and those who wait for them.
+//! Requests in flight, and the threads that wait for them.
 
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -24,7 +24,7 @@ impl Flight {
         }
     }
 
-    /// Hands the result to all who wait.
+    /// Hands the result to all waiting threads.
     pub(crate) fn land(&self, result: Result<Arc<[Leaf]>, Failure>) {
         *self.landed.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         self.ready.notify_all();
