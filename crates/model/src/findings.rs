@@ -9,7 +9,7 @@ use std::fmt::Display;
 use crate::{Error, Kind, Result};
 
 /// The most problems, and the most notes, that are kept.
-const KEPT: usize = 10_000;
+const MAX_KEPT: usize = 10_000;
 
 /// Problems of an image, and notes of harmless peculiarities, each in the order in which they were
 /// found. Problems are errors, or messages of errors.
@@ -33,7 +33,7 @@ impl<P> Default for Findings<P> {
 impl<P: Display> Findings<P> {
     /// Adds a problem.
     pub fn problem(&mut self, problem: P) {
-        if self.problems.len() < KEPT {
+        if self.problems.len() < MAX_KEPT {
             self.problems.push(problem);
         } else {
             self.omitted = self.omitted.saturating_add(1);
@@ -42,7 +42,7 @@ impl<P: Display> Findings<P> {
 
     /// Adds a note.
     pub fn note(&mut self, note: String) {
-        if self.notes.len() < KEPT {
+        if self.notes.len() < MAX_KEPT {
             self.notes.push(note);
         }
     }
@@ -134,17 +134,17 @@ mod tests {
     fn many_problems_are_counted() {
         let mut findings = Findings::<Error>::default();
         assert!(findings.is_sound());
-        for number in 0..KEPT + 7 {
+        for number in 0..MAX_KEPT + 7 {
             findings.problem(Error::corrupt(format!("{number}")));
             findings.note(format!("{number}"));
         }
-        assert!(!findings.is_sound() && findings.problems().len() == KEPT);
+        assert!(!findings.is_sound() && findings.problems().len() == MAX_KEPT);
         let (problems, notes) = findings.into_messages();
-        assert_eq!(problems.len(), KEPT + 1);
+        assert_eq!(problems.len(), MAX_KEPT + 1);
         assert_eq!(
             problems.last().map(String::as_str),
             Some("7 further problems")
         );
-        assert_eq!(notes.len(), KEPT);
+        assert_eq!(notes.len(), MAX_KEPT);
     }
 }

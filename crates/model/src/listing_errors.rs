@@ -12,7 +12,7 @@ use crate::error::Place;
 use crate::{Error, Ino, Result};
 
 /// The most entries that are kept.
-const MOST: usize = 1 << 16;
+const MAX_ERRORS: usize = 1 << 16;
 
 /// The most entries of one directory whose errors are in its message.
 const SHOWN: usize = 16;
@@ -33,7 +33,7 @@ impl ListingErrors {
             return Err(error);
         }
         let mut all = self.all();
-        if all.len() >= MOST && !all.contains_key(&(dir, position)) {
+        if all.len() >= MAX_ERRORS && !all.contains_key(&(dir, position)) {
             return Err(error);
         }
         all.entry((dir, position)).or_insert(error);
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn no_more_than_so_many_are_kept() {
         let errors = ListingErrors::default();
-        for at in 0..MOST as u64 {
+        for at in 0..MAX_ERRORS as u64 {
             errors.note(Ino(1), at, Error::corrupt("bad")).unwrap();
         }
         assert!(

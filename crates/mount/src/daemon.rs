@@ -17,7 +17,7 @@ use sinterfs_platform::inherited;
 const READY: u8 = b'r';
 const FAILED: u8 = b'f';
 /// The longest message of a child.
-const LONGEST: u64 = 64 << 10;
+const MAX_MESSAGE_LEN: u64 = 64 << 10;
 
 /// Starts a child that serves in the background and waits until its mount is usable; returns the
 /// exit code that the child reports.
@@ -46,7 +46,7 @@ fn report_of(command: &mut Command) -> Result<(Vec<u8>, Child)> {
     let mut child = child.map_err(|error| Error::io("cannot start in the background", error))?;
     let mut report = Vec::new();
     if let Some(pipe) = child.stdout.take()
-        && let Err(error) = pipe.take(LONGEST).read_to_end(&mut report)
+        && let Err(error) = pipe.take(MAX_MESSAGE_LEN).read_to_end(&mut report)
     {
         end(&mut child);
         return Err(Error::io(
@@ -133,7 +133,7 @@ pub fn report_to_parent(
             };
             let mut report = vec![FAILED, number_of(kind)];
             report.extend_from_slice(message(error).as_bytes());
-            report.truncate(usize::try_from(LONGEST).unwrap_or(usize::MAX));
+            report.truncate(usize::try_from(MAX_MESSAGE_LEN).unwrap_or(usize::MAX));
             report
         }
     };

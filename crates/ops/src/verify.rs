@@ -197,7 +197,7 @@ impl Check<'_> {
                 if read.is_err() && !reported.insert(job.leaf) {
                     return Ok(());
                 }
-                self.note(&plan.path_bytes(item.spot), read)
+                self.note(&plan.path_bytes(item.name_ref), read)
             },
         )?;
         Ok(expected.items)

@@ -4,7 +4,7 @@
 //! In: what `GlobalAlloc` asks for. Out: memory, of the system's allocator below [`LARGE`] bytes.
 //! glibc keeps freed blocks for each thread: eight readers of blocks of 128 KiB through a cache of
 //! 64 MiB held 260 MB and more. A library must not change settings of the whole program (`mallopt`,
-//! ADR 0033). **Invariants:** at most [`KEPT`] freed pieces of at most [`LONGEST_KEPT`] bytes are
+//! ADR 0033). **Invariants:** at most [`MAX_FREED`] freed pieces of at most [`LONGEST_KEPT`] bytes are
 //! kept for the next request, since the first touch of new memory takes up to two fifths of the
 //! time of a read; nothing here waits for a lock, so that a child of `fork` never waits here for a
 //! thread that it lacks.
@@ -27,7 +27,7 @@ const LARGE: usize = 128 << 10;
 const LONGEST_KEPT: usize = 1 << 20;
 
 /// The number of freed pieces that are kept.
-const KEPT: usize = 16;
+const MAX_FREED: usize = 16;
 
 /// The alignment of mappings on every system.
 const PAGE: usize = 4 << 10;
@@ -41,7 +41,7 @@ const OFFSET: usize = 64;
 pub struct LargePiecesMapped;
 
 /// Freed pieces. The first word of each is its length.
-static FREED: [AtomicPtr<u8>; KEPT] = [const { AtomicPtr::new(null_mut()) }; KEPT];
+static FREED: [AtomicPtr<u8>; MAX_FREED] = [const { AtomicPtr::new(null_mut()) }; MAX_FREED];
 
 /// The place for the next freed piece.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -152,7 +152,7 @@ fn free(start: *mut u8, len: usize) {
     }
     // SAFETY: a mapping is aligned and has room for the word, and nobody else has it.
     unsafe { start.cast::<usize>().write(len) };
-    let slot = NEXT.fetch_add(1, Ordering::Relaxed) % KEPT;
+    let slot = NEXT.fetch_add(1, Ordering::Relaxed) % MAX_FREED;
     let old = FREED
         .get(slot)
         .map(|slot| slot.swap(start, Ordering::AcqRel));

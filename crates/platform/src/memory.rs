@@ -13,7 +13,7 @@ use std::mem::MaybeUninit;
 
 /// Less than this is left to faults, in bytes.
 #[cfg(target_os = "linux")]
-const LEAST: usize = 64 << 10;
+const MIN_LEN: usize = 64 << 10;
 
 /// The size of a page in bytes. If pages are larger, the call fails and nothing is done: there are
 /// few faults then.
@@ -23,7 +23,7 @@ const PAGE: usize = 4 << 10;
 /// Populates room with pages by one call to the system, if it is large.
 pub fn populate(room: &mut [MaybeUninit<u8>]) {
     #[cfg(target_os = "linux")]
-    if room.len() >= LEAST {
+    if room.len() >= MIN_LEN {
         let start = room.as_mut_ptr();
         let before = start.addr() % PAGE;
         // SAFETY: the call changes no content; the page in which the room begins is mapped.

@@ -30,8 +30,8 @@ mod content_range;
 mod failure;
 mod fetch;
 mod fill;
-mod flight;
 mod in_registry;
+mod inflight;
 mod leaves;
 #[cfg_attr(not(unix), path = "no_object_upload.rs")]
 mod object_upload;

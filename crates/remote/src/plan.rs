@@ -9,7 +9,7 @@ pub(crate) const LEAF: u64 = LEAF_LEN as u64;
 pub(crate) const LEAF_LEN: usize = 64 << 10;
 
 /// The largest request, in leaves.
-pub(crate) const MOST: u64 = (8 << 20) / LEAF;
+pub(crate) const MAX_REQUEST_LEAVES: u64 = (8 << 20) / LEAF;
 
 /// Bytes at the end that are fetched with the first ones: tables and indexes are there. One leaf
 /// more than is kept, since the end of an object is rarely the end of a leaf.
@@ -46,7 +46,7 @@ pub(crate) fn requests(
         let end = leaf.saturating_add(1);
         if let Some(last) = all.last_mut()
             && leaf.saturating_sub(last.end) <= GAP
-            && end.saturating_sub(last.start) <= MOST
+            && end.saturating_sub(last.start) <= MAX_REQUEST_LEAVES
             && (last.end..leaf).all(&may_fill)
         {
             last.end = end;
@@ -86,7 +86,7 @@ pub(crate) fn recorded(wanted: &[Range<u64>], is_missing: impl Fn(u64) -> bool) 
         let end = leaf.saturating_add(1);
         if let Some((first, last)) = requests.last_mut()
             && leaf.saturating_sub(last.end) <= largest.min(budget)
-            && end.saturating_sub(last.start) <= MOST
+            && end.saturating_sub(last.start) <= MAX_REQUEST_LEAVES
             && (last.end..leaf).all(&is_missing)
         {
             budget = budget.saturating_sub(leaf.saturating_sub(last.end));

@@ -14,7 +14,7 @@ use object_store::client::HttpRequest;
 use reqwest::Url;
 
 /// Redirects that are followed for one request.
-pub(crate) const MOST: usize = 10;
+pub(crate) const MAX_REDIRECTS: usize = 10;
 
 /// The headers that any server may see.
 const PUBLIC: [HeaderName; 5] = [ACCEPT, ACCEPT_ENCODING, IF_MATCH, IF_NONE_MATCH, RANGE];

@@ -19,7 +19,7 @@ use crate::fill::{Filled, cache_of, fill_behind, fill_now};
 use crate::leaves::Leaves;
 use crate::objects::Fetched;
 use crate::options::{FillOptions, RemoteOptions};
-use crate::plan::{self, LEAF, MOST};
+use crate::plan::{self, LEAF, MAX_REQUEST_LEAVES};
 use crate::queue::Queue;
 use crate::read_ahead::ReadAhead;
 use crate::recorded_reads::{ReadRecorder, RecordedReads};
@@ -27,7 +27,7 @@ use crate::shared::Shared;
 use crate::version::ObjectVersion;
 
 /// Leaves that one step of a read waits for.
-const STEP: u64 = 4 * MOST;
+const LEAVES_PER_STEP: u64 = 4 * MAX_REQUEST_LEAVES;
 
 /// A remote object.
 pub struct Remote {
@@ -117,7 +117,7 @@ impl Remote {
             memory: options.memory,
             store,
             offline: options.offline,
-            flights: Mutex::new(HashMap::new()),
+            inflight: Mutex::new(HashMap::new()),
             queue: Queue::default(),
         });
         for part in &place.parts {
@@ -266,7 +266,7 @@ impl ReadAt for Remote {
         }
         let ahead = self.read_ahead.as_ref().filter(|_| !is_of_start);
         let mut ahead = ahead.map_or(0..0, |ahead| ahead.after(&(offset..end)));
-        let step = usize::try_from(STEP * LEAF).unwrap_or(usize::MAX);
+        let step = usize::try_from(LEAVES_PER_STEP * LEAF).unwrap_or(usize::MAX);
         let mut at = offset;
         for part in buf.chunks_mut(step) {
             self.shared.fill(at, part, &ahead)?;
@@ -289,7 +289,7 @@ impl ReadAt for Remote {
 
     fn is_here(&self, range: &Range<u64>) -> bool {
         let range = range.start.min(self.len())..range.end.min(self.len());
-        self.shared.are_here(plan::leaves(&range))
+        self.shared.are_cached(plan::leaves(&range))
     }
 
     fn will_need(&self, ranges: &[Range<u64>]) {

@@ -98,7 +98,7 @@ impl Service {
     /// Sends a request, and those that its answers lead to.
     async fn follow(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let wrong = |error: BadRedirect| HttpError::new(HttpErrorKind::Unknown, error);
-        for _ in 0..=redirects::MOST {
+        for _ in 0..=redirects::MAX_REDIRECTS {
             let response = self.send(request.clone()).await?;
             let next = redirects::next(request, response.status(), response.headers());
             match next.map_err(wrong)? {

@@ -241,7 +241,7 @@ fn refuses_unsupported_settings() {
     for (more, kind) in [
         ("skip_verify = true", Kind::Unsupported),
         ("client = \"/x\"", Kind::Unsupported),
-        ("capabilities = [\"fly\"]", Kind::Unsupported),
+        ("capabilities = [\"run_request\"]", Kind::Unsupported),
         ("header = 3", Kind::Unsupported),
         ("ca = \"missing.pem\"", Kind::Io),
         ("= =", Kind::Invalid),

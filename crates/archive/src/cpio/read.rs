@@ -24,7 +24,7 @@ const ODC: &[u8; 6] = b"070707";
 const TRAILER: &[u8] = b"TRAILER!!!";
 
 /// The most bytes of a name or a target.
-const LONGEST: u64 = 64 << 10;
+const MAX_NAME_LEN: u64 = 64 << 10;
 
 /// Returns whether bytes begin a cpio archive.
 pub fn is_cpio(start: &[u8]) -> bool {
@@ -215,7 +215,7 @@ impl<S: Stream> Reader<S> {
     }
 
     fn text(&mut self, len: u64, at: u64) -> Result<Vec<u8>> {
-        let bounded = usize::try_from(len).ok().filter(|_| len <= LONGEST);
+        let bounded = usize::try_from(len).ok().filter(|_| len <= MAX_NAME_LEN);
         let Some(bounded) = bounded else {
             let what = format!("{len} bytes of a name or a target");
             return Err(Error::limit(what).at("cpio header", at));

@@ -54,13 +54,13 @@ pub struct Reader<S> {
 
 /// The properties of a member from the headers before its own.
 #[derive(Debug, Default)]
-struct Before {
+struct PendingHeaders {
     records: Option<Records>,
     name: Option<Vec<u8>>,
     target: Option<Vec<u8>>,
 }
 
-impl Before {
+impl PendingHeaders {
     fn is_empty(&self) -> bool {
         self.records.is_none() && self.name.is_none() && self.target.is_none()
     }
@@ -100,20 +100,20 @@ impl<S: Stream> Reader<S> {
         let padding = self.padding.min(rest);
         self.input
             .skip_padded(rest, padding, "content of a member")?;
-        let mut before = Before::default();
+        let mut pending = PendingHeaders::default();
         loop {
             let Some((header, at)) = self.header()? else {
                 self.at_end = true;
-                return if before.is_empty() {
+                return if pending.is_empty() {
                     Ok(None)
                 } else {
-                    Err(cut("headers before a member", self.input.position()))
+                    Err(cut("headers pending a member", self.input.position()))
                 };
             };
             match header.typeflag {
                 typeflag::PAX | typeflag::SOLARIS => {
                     let bytes = self.content(&header, at, MOST_RECORDS)?;
-                    let records = &mut before.records;
+                    let records = &mut pending.records;
                     let records = records.get_or_insert_with(|| self.globals.clone());
                     let added = records.add(&bytes, MOST_RECORDS, &mut self.notes);
                     added.map_err(place(at))?;
@@ -124,8 +124,8 @@ impl<S: Stream> Reader<S> {
                     let added = globals.add(&bytes, MOST_GLOBAL_RECORDS, &mut self.notes);
                     added.map_err(place(at))?;
                 }
-                typeflag::GNU_LONG_NAME => before.name = Some(self.name(&header, at)?),
-                typeflag::GNU_LONG_LINK => before.target = Some(self.name(&header, at)?),
+                typeflag::GNU_LONG_NAME => pending.name = Some(self.name(&header, at)?),
+                typeflag::GNU_LONG_LINK => pending.target = Some(self.name(&header, at)?),
                 typeflag::GNU_VOLUME => {
                     match size(&header, at)? {
                         0 => *self.notes.entry("names of volumes").or_default() += 1,
@@ -136,9 +136,9 @@ impl<S: Stream> Reader<S> {
                 typeflag::GNU_CONTINUED => {
                     self.warn("the rest of a file that begins on another volume, passed over");
                     self.pass(&header, at)?;
-                    before = Before::default();
+                    pending = PendingHeaders::default();
                 }
-                _ => return self.member(&header, before, at).map(Some),
+                _ => return self.member(&header, pending, at).map(Some),
             }
         }
     }
@@ -214,8 +214,8 @@ impl<S: Stream> Reader<S> {
     }
 
     /// Makes a member of its header and those before it.
-    fn member(&mut self, header: &UstarHeader, before: Before, at: u64) -> Result<Member> {
-        let records = before.records.unwrap_or_else(|| self.globals.clone());
+    fn member(&mut self, header: &UstarHeader, pending: PendingHeaders, at: u64) -> Result<Member> {
+        let records = pending.records.unwrap_or_else(|| self.globals.clone());
         let mut stored = match records.size {
             Some(size) => size,
             None => size(header, at)?,
@@ -223,8 +223,8 @@ impl<S: Stream> Reader<S> {
         let maker = fields::Maker {
             header,
             records: &records,
-            name: before.name,
-            target: before.target,
+            name: pending.name,
+            target: pending.target,
             at,
         };
         let mut member = maker.member()?;

@@ -9,7 +9,7 @@
 use sinterfs_model::{Error, Limits, Result};
 
 /// The bytes that the smallest image may take.
-const LEAST: u64 = 64 << 20;
+const MIN_BUDGET: u64 = 64 << 20;
 
 /// The bytes of memory for each byte of an image.
 const PER_BYTE: u64 = 1024;
@@ -21,7 +21,7 @@ pub(super) struct MemoryBudget(u64);
 impl MemoryBudget {
     /// Makes the budget of an image of some length.
     pub(super) fn new(limits: &Limits, len: u64) -> Self {
-        let most = LEAST.saturating_add(len.saturating_mul(PER_BYTE));
+        let most = MIN_BUDGET.saturating_add(len.saturating_mul(PER_BYTE));
         Self(most.min(limits.metadata))
     }
 

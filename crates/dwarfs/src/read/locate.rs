@@ -15,7 +15,7 @@ use crate::layout::{
 };
 
 /// The number of bytes searched at once.
-const STEP: usize = 1 << 18;
+const SEARCH_LEN: usize = 1 << 18;
 
 /// The largest compression id in images with v1 section headers (LZ4HC).
 const COMPRESSION_V1_MAX: u8 = 4;
@@ -31,10 +31,10 @@ pub fn locate(source: &dyn ReadAt) -> Result<Option<u64>> {
     if first.is_some_and(|first| first.magic == MAGIC && first.major == MAJOR) {
         return Ok(Some(0));
     }
-    let mut buf = vec![0; STEP];
+    let mut buf = vec![0; SEARCH_LEN];
     let mut start = 0;
     while start < len {
-        let want = usize::try_from(len - start).map_or(STEP, |left| left.min(STEP));
+        let want = usize::try_from(len - start).map_or(SEARCH_LEN, |left| left.min(SEARCH_LEN));
         let Some(window) = buf.get_mut(..want) else {
             break;
         };

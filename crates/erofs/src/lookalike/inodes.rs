@@ -31,7 +31,7 @@ enum DataLayout {
 
 /// One inode with all but its number.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct ShownInode {
     /// The attributes that are shown.
     pub(super) shown: Inode,
     /// The location of content; consecutive blocks for types other than files.
@@ -39,7 +39,7 @@ pub(super) struct Made {
     pub(super) xattrs: Vec<u8>,
 }
 
-impl Made {
+impl ShownInode {
     /// Replaces the attributes that the mount's options replace.
     pub(super) fn show(mut inode: Inode, shown: Shown) -> Inode {
         inode.meta.uid = shown.uid.unwrap_or(inode.meta.uid);

@@ -20,7 +20,7 @@ use super::unit_table::{UnitTable, map_violates_geometry};
 
 /// The way in which the stored bytes of a block are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct StoredBytes {
     /// The first bytes, which are written as they are.
     pub(super) now: usize,
     /// If above 0: this number of zeros, and then the rest. If 0, the rest was kept.
@@ -56,7 +56,7 @@ impl ContentTables {
     ///
     /// # Errors
     /// `Invalid` for a block out of sequence, or one that its pieces or references do not cover.
-    pub(super) fn take(&mut self, block: &Block, may_keep_tail: bool) -> Result<Taken> {
+    pub(super) fn take(&mut self, block: &Block, may_keep_tail: bool) -> Result<StoredBytes> {
         let (unit, expected) = (block.sequence, self.units.len());
         if unit as usize != expected {
             return Err(Error::invalid(format!(
@@ -86,15 +86,15 @@ impl ContentTables {
         let is_kept = may_keep_tail && self.inline_tails.push(unit, bytes)?;
         self.inline_tails.has_encoded |= is_kept && !is_flat;
         Ok(if is_kept || tail == 0 {
-            Taken { now, gap: 0 }
+            StoredBytes { now, gap: 0 }
         } else if is_flat {
-            Taken {
+            StoredBytes {
                 now: stored,
                 gap: 0,
             }
         } else {
             // a pcluster without a place after the inode becomes a whole block
-            Taken {
+            StoredBytes {
                 now,
                 gap: BLOCK - tail as u64,
             }

@@ -23,7 +23,7 @@ const LEAST_IN_BLOCKS: u64 = BLOCK;
 
 /// The bytes that a reference has to save elsewhere: two records of 16 bytes, and what the codec
 /// loses by seeing less.
-const LEAST: u64 = 512;
+const MIN_SAVING: u64 = 512;
 
 /// The number of starts of references that are tried if the first falls into a logical cluster in
 /// which something else begins.
@@ -97,7 +97,11 @@ fn saves_enough(found: &[PclusterRef], in_blocks: bool) -> bool {
             u64::from(one.stored) * u64::from(one.raw) / u64::from(one.whole.max(1))
         }
     };
-    let least = if in_blocks { LEAST_IN_BLOCKS } else { LEAST };
+    let least = if in_blocks {
+        LEAST_IN_BLOCKS
+    } else {
+        MIN_SAVING
+    };
     found.iter().map(saved).sum::<u64>() >= least
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 /// The most digests that are kept by default, as many as a table of 170 MB has room for; later ones
 /// are looked up but not kept.
-const MOST: usize = 7 << 19;
+const MAX_DIGESTS: usize = 7 << 19;
 
 /// A cryptographic digest of stored content.
 pub(super) type Digest = [u8; 32];
@@ -21,7 +21,7 @@ pub(super) struct DigestIndex {
 
 impl Default for DigestIndex {
     fn default() -> Self {
-        Self::with_limit(MOST)
+        Self::with_limit(MAX_DIGESTS)
     }
 }
 

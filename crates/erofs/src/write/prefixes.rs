@@ -13,7 +13,7 @@ use super::xattr_name::split_prefix;
 use crate::layout::{XATTR_WORD, XattrEntry};
 
 /// The most prefixes that the writer chooses.
-const MOST: usize = 16;
+const MAX_PREFIXES: usize = 16;
 
 /// The most prefixes that a user can choose: one bit of a prefix number marks a long prefix.
 const GIVEN_MOST: usize = XattrEntry::LONG_PREFIX as usize;
@@ -76,7 +76,7 @@ impl XattrPrefixes {
     /// Chooses prefixes that make the image smaller by a block at least; none if there are no such.
     pub(super) fn choose(mut names: NameCounts<'_>) -> Self {
         let (mut all, mut saved) = (Self::default(), 0);
-        while all.0.len() < MOST {
+        while all.0.len() < MAX_PREFIXES {
             let Some((prefix, gain)) = best_prefix(&names) else {
                 break;
             };

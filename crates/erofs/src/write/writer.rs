@@ -12,7 +12,7 @@ use sinterfs_model::{
     Tree,
 };
 
-use super::content_tables::{ContentTables, Taken};
+use super::content_tables::{ContentTables, StoredBytes};
 use super::digest_index::DigestIndex;
 use super::encoded::PclusterRef;
 use super::encoder::UnitEncoder;
@@ -23,7 +23,7 @@ use super::unit_table::MovedPclusters;
 
 /// A unit of a file with several units refers to pclusters of others if at least one in this number
 /// was stored before.
-const FEW: usize = 4;
+const MAX_UNITS_PER_MATCH: usize = 4;
 
 /// Writes an image to a sink from front to back, and the superblock last.
 ///
@@ -114,7 +114,7 @@ impl ErofsWriter {
         // indexes of files of several units are long, and compact only where blocks are in a row
         let is_only =
             block.preceded() == Preceded::ByNothing && block.decoded_len < self.options.unit();
-        if stored > 0 && (is_only || stored >= pclusters.len() / FEW) {
+        if stored > 0 && (is_only || stored >= pclusters.len() / MAX_UNITS_PER_MATCH) {
             return Some(pclusters);
         }
         for (pcluster, &digest) in pclusters.iter().zip(block.digests()) {
@@ -125,7 +125,12 @@ impl ErofsWriter {
     }
 
     /// Writes the bytes of a unit that are not kept, from `start` on, and returns where they end.
-    fn write_unit(&mut self, block: &Block, start: u64, Taken { now, gap }: Taken) -> Result<u64> {
+    fn write_unit(
+        &mut self,
+        block: &Block,
+        start: u64,
+        StoredBytes { now, gap }: StoredBytes,
+    ) -> Result<u64> {
         let shared = self.shared_pclusters(block, start);
         // borrows a field of the writer, not all of it
         let out = self.blob.as_mut().unwrap_or(&mut self.out);

@@ -16,7 +16,7 @@ use super::xattr_name::split_prefix;
 use crate::layout::{NAME_MAX, XATTR_FILTER_SEED, XATTR_WORD, XattrEntry, XattrHeader};
 
 /// An attribute is shared if more inodes than these have it.
-const FEW: u32 = 2;
+const MAX_UNSHARED: u32 = 2;
 
 /// An attribute is shared if its value is longer, so that inodes stay close to each other.
 const LONG: usize = 1024;
@@ -98,7 +98,7 @@ impl<'a> XattrPair<'a> {
 
     /// Returns whether an attribute of this number of inodes is shared.
     fn is_shared(&self, count: u32) -> bool {
-        count > FEW || self.value.len() > LONG
+        count > MAX_UNSHARED || self.value.len() > LONG
     }
 }
 

@@ -18,7 +18,7 @@ use crate::layout::SECTOR;
 pub(super) const ENTRIES: u8 = 4;
 
 /// Bytes that are copied at a time.
-const STEP: usize = 1 << 20;
+const COPY_LEN: usize = 1 << 20;
 
 /// A partition that follows the image.
 #[derive(Clone)]
@@ -94,9 +94,9 @@ pub(super) fn write(
             sector: out.at / SECTOR,
             sectors: len.div_ceil(SECTOR),
         });
-        let (mut at, mut step) = (0, vec![0; STEP]);
+        let (mut at, mut step) = (0, vec![0; COPY_LEN]);
         while at < len {
-            let count = usize::try_from(len - at).map_or(STEP, |left| left.min(STEP));
+            let count = usize::try_from(len - at).map_or(COPY_LEN, |left| left.min(COPY_LEN));
             let bytes = step.get_mut(..count).unwrap_or_default();
             partition.source.read_at(at, bytes)?;
             out.write(bytes)?;

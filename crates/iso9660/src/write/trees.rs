@@ -15,7 +15,7 @@ use super::names::Identifiers;
 use crate::layout::{SECTOR, SECTOR_LEN};
 
 /// Bytes that are written at a time where they replace others.
-const STEP: usize = 1 << 20;
+const WRITE_LEN: usize = 1 << 20;
 
 /// A tree that is laid out.
 pub(super) struct TreeLayout {
@@ -90,7 +90,7 @@ impl TreeOut<'_> {
             return self.contents.write(bytes);
         }
         self.waiting.extend_from_slice(bytes);
-        if self.waiting.len() >= STEP {
+        if self.waiting.len() >= WRITE_LEN {
             self.flush()?;
         }
         Ok(())

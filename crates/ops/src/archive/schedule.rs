@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use sinterfs_model::{Extent, ExtentSource, Image, Ino, Result};
 
-use super::sequence::{Sequence, spot};
+use super::sequence::{Sequence, name_ref};
 use super::spill::{LateUse, Spill};
 use crate::plan::Plan;
 
@@ -195,7 +195,7 @@ fn uses(
             }
             ControlFlow::Continue(())
         });
-        listed.map_err(|error| error.path(plan.path(spot(plan, name))))?;
+        listed.map_err(|error| error.path(plan.path(name_ref(plan, name))))?;
         ends.push(position);
     }
     Ok(ends)

@@ -17,7 +17,7 @@ use sinterfs_model::{Error, FileType, Image, Result};
 
 use super::ArchiveFormat;
 use crate::jobs::Jobs;
-use crate::plan::{Plan, Spot};
+use crate::plan::{NameRef, Plan};
 
 /// One name on its way out.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +49,7 @@ impl Sequence {
         let leaves = (0..count(plan.leaves.len())?).map(Name::Leaf);
         let mut names: Vec<_> = dirs(plan)?.chain(leaves).chain(aliases).collect();
         // names were kept as the walk met them
-        names.sort_by_key(|name| spot(plan, *name).met());
+        names.sort_by_key(|name| name_ref(plan, *name).order());
         if with_root && format == ArchiveFormat::Tar {
             names.push(Name::Dir(0));
         } else if with_root {
@@ -139,7 +139,7 @@ fn contents_first(plan: &Plan, walk: &[Name], names: &mut Vec<Name>) {
     // open directories, and whether they were written early
     let mut open: Vec<(u32, bool)> = Vec::new();
     for &name in walk {
-        let parent = spot(plan, name).dir;
+        let parent = name_ref(plan, name).dir;
         while let Some((dir, _)) = open.pop_if(|(dir, _)| *dir != parent) {
             names.push(Name::Dir(dir));
         }
@@ -164,11 +164,11 @@ fn contents_first(plan: &Plan, walk: &[Name], names: &mut Vec<Name>) {
 }
 
 /// Returns the position of a name.
-pub(super) fn spot(plan: &Plan, name: Name) -> Spot {
+pub(super) fn name_ref(plan: &Plan, name: Name) -> NameRef {
     match name {
-        Name::Dir(dir) | Name::Early(dir) => plan.dir(dir).spot,
-        Name::Leaf(leaf) => plan.leaf(leaf).spot,
-        Name::Alias(alias) => plan.alias(alias).spot,
+        Name::Dir(dir) | Name::Early(dir) => plan.dir(dir).name_ref,
+        Name::Leaf(leaf) => plan.leaf(leaf).name_ref,
+        Name::Alias(alias) => plan.alias(alias).name_ref,
     }
 }
 

@@ -85,9 +85,9 @@ impl Leftovers {
     fn is_planned(&self, plan: &Plan, dir: u32, name: &[u8]) -> bool {
         let planned = self.planned.get_or_init(|| {
             let like_hidden = plan
-                .spots()
-                .filter(|spot| owner(plan.name(*spot)).is_some());
-            let key = |spot: crate::plan::Spot| (spot.dir, plan.name(spot).to_vec());
+                .name_refs()
+                .filter(|name_ref| owner(plan.name(*name_ref)).is_some());
+            let key = |name_ref: crate::plan::NameRef| (name_ref.dir, plan.name(name_ref).to_vec());
             like_hidden.map(key).collect()
         });
         planned.contains(&(dir, name.to_vec()))

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use sinterfs_model::{Error, Kind, Observer};
 
 use super::lock::lock;
-use crate::plan::{Plan, Spot};
+use crate::plan::{NameRef, Plan};
 
 /// The most names in a warning.
 const NAMES: usize = 3;
@@ -28,12 +28,12 @@ struct Entries {
     kind: Kind,
     count: u64,
     /// The first, as a walk meets them.
-    first: Vec<Spot>,
+    first: Vec<NameRef>,
 }
 
 impl NotRestored {
     /// Adds an entry, and what of it is not restored.
-    pub(crate) fn add(&self, what: String, kind: Kind, spot: Spot) {
+    pub(crate) fn add(&self, what: String, kind: Kind, name_ref: NameRef) {
         let mut all = lock(&self.0);
         let is_new = !all.contains_key(&what);
         let key = if is_new && all.len() >= KINDS {
@@ -49,9 +49,9 @@ impl NotRestored {
         entries.count += 1;
         let at = entries
             .first
-            .partition_point(|first| first.met() <= spot.met());
+            .partition_point(|first| first.order() <= name_ref.order());
         if at < NAMES {
-            entries.first.insert(at, spot);
+            entries.first.insert(at, name_ref);
             entries.first.truncate(NAMES);
         }
     }
@@ -59,7 +59,7 @@ impl NotRestored {
     /// Reports all that was added.
     pub(crate) fn report(&self, plan: &Plan, observer: &dyn Observer) {
         for (what, entries) in std::mem::take(&mut *lock(&self.0)) {
-            let path = |spot: &Spot| match plan.path(*spot) {
+            let path = |name_ref: &NameRef| match plan.path(*name_ref) {
                 path if path.as_os_str().is_empty() => ".".into(),
                 path => path,
             };
@@ -70,7 +70,7 @@ impl NotRestored {
             let names: Vec<String> = entries
                 .first
                 .iter()
-                .map(|spot| path(spot).display().to_string())
+                .map(|name_ref| path(name_ref).display().to_string())
                 .collect();
             let more = if entries.count > NAMES as u64 {
                 ", .."

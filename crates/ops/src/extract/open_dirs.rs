@@ -11,10 +11,15 @@ use std::sync::Arc;
 use sinterfs_platform::Directory;
 
 /// Levels between directories of the second tier.
-pub(super) const STEP: u32 = 64;
+pub(super) const LEVELS_PER_TIER: u32 = 64;
 
 /// The levels of each tier are multiples of a number; and how many of them are open.
-const TIERS: [(u32, usize); 4] = [(1 << 18, 16), (1 << 12, 64), (STEP, 64), (1, 256)];
+const TIERS: [(u32, usize); 4] = [
+    (1 << 18, 16),
+    (1 << 12, 64),
+    (LEVELS_PER_TIER, 64),
+    (1, 256),
+];
 
 /// Directories that are open.
 #[derive(Debug, Default)]

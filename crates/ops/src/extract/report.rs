@@ -70,17 +70,17 @@ pub(crate) enum Loss {
 
 /// The losses that were already reported.
 #[derive(Debug, Default)]
-pub(crate) struct Told([AtomicBool; 3]);
+pub(crate) struct ReportedLosses([AtomicBool; 3]);
 
-impl Told {
+impl ReportedLosses {
     /// Returns whether something is lost for the first time.
     pub(crate) fn first(&self, loss: Loss) -> bool {
         let [symlink, special, attributes] = &self.0;
-        let told = match loss {
+        let reported = match loss {
             Loss::Symlink => symlink,
             Loss::Special => special,
             Loss::Attributes => attributes,
         };
-        !told.swap(true, Ordering::Relaxed)
+        !reported.swap(true, Ordering::Relaxed)
     }
 }

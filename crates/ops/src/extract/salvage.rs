@@ -146,7 +146,7 @@ impl Extraction<'_> {
                 loss.bytes, loss.first
             );
             let error = Error::corrupt(what);
-            self.observer.warn(&self.locate(error, item.spot));
+            self.observer.warn(&self.locate(error, item.name_ref));
             self.counts.add(|counts| counts.damaged += 1);
         }
     }

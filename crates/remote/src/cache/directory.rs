@@ -31,7 +31,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// The longest file that describes an object.
-const LONGEST: u64 = 64 << 10;
+const MAX_FILE_LEN: u64 = 64 << 10;
 
 /// A cache directory that only its owner can write to.
 #[derive(Debug, Clone)]
@@ -181,7 +181,7 @@ pub(crate) fn describe(url: &str, version: &ObjectVersion) -> String {
 pub(crate) fn read_description(path: &Path) -> Option<(String, ObjectVersion)> {
     let file = open_file(path, false).ok()?;
     let mut text = Vec::new();
-    file.take(LONGEST).read_to_end(&mut text).ok()?;
+    file.take(MAX_FILE_LEN).read_to_end(&mut text).ok()?;
     let value: Value = serde_json::from_slice(&text).ok()?;
     let version = ObjectVersion {
         len: value.get("length")?.as_u64()?,

@@ -13,7 +13,7 @@ use reqwest::{Response, Url};
 use super::answers::read_watched;
 use super::endpoint::{Call, Endpoint};
 use super::manifest::digest_of;
-use super::session::{Asked, Session};
+use super::session::{ReadKind, Session};
 use crate::content_range::ContentRange;
 use crate::failure::{Cause, Failure, Refused};
 use crate::objects::{Arrived, Fetched, Wanted};
@@ -125,7 +125,7 @@ impl RegistryBlob {
             }
             Ok(bytes)
         };
-        self.session.first(Asked::Content, from).await
+        self.session.first(ReadKind::Content, from).await
     }
 
     /// Reads the bytes of an answer.

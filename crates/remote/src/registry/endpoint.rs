@@ -203,7 +203,7 @@ impl Endpoint {
         let bad = |error: BadRedirect| Failure::new(Cause::Final, error.to_string());
         let follows = [Method::GET, Method::HEAD].contains(&call.method);
         let (mut call, mut proof) = (call.clone(), proof);
-        for _ in 0..=redirects::MOST {
+        for _ in 0..=redirects::MAX_REDIRECTS {
             let answer = self.step(&call, proof).await?;
             let to = redirects::target(answer.url(), answer.status(), answer.headers());
             let Some(to) = to.map_err(bad)?.filter(|_| follows) else {

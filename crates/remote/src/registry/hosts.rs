@@ -15,7 +15,7 @@ use toml_edit::{Document, Item};
 use super::endpoint::Server;
 
 /// The longest file that is read.
-const LONGEST: u64 = 1 << 20;
+const MAX_FILE_LEN: u64 = 1 << 20;
 
 /// The requests that a server may get.
 const CAPABILITIES: [&str; 3] = ["pull", "resolve", "push"];
@@ -81,7 +81,7 @@ fn text(path: &Path) -> Result<Option<String>> {
         }
         found => found.map_err(failed)?.len(),
     };
-    if length > LONGEST {
+    if length > MAX_FILE_LEN {
         return Err(Error::invalid("the file is too long").path(path));
     }
     std::fs::read_to_string(path).map(Some).map_err(failed)

@@ -29,7 +29,7 @@ pub(crate) enum Access {
 
 /// The kind of read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum ReadKind {
     /// Something that is named by its digest.
     Content,
     /// The manifest of a tag.
@@ -37,7 +37,7 @@ pub(crate) enum Asked {
 }
 
 /// A mirror that is tried before the registry.
-struct Before {
+struct Mirror {
     endpoint: Arc<Endpoint>,
     pulls: bool,
     resolves: bool,
@@ -49,7 +49,7 @@ struct Before {
 pub(crate) struct Session {
     pub(crate) reference: Reference,
     pub(crate) stall: Duration,
-    mirrors: Vec<Before>,
+    mirrors: Vec<Mirror>,
     registry: Arc<Endpoint>,
     /// The time limit of a mirror for one part.
     patience: Duration,
@@ -84,7 +84,7 @@ impl Session {
         let mirrors = mirrors.into_iter().filter(|_| is_asked).map(|mirror| {
             // the registry is tried in the remaining time
             let endpoint = Endpoint::new(mirror.server, scope.clone(), options.stall / 3)?;
-            Ok(Before {
+            Ok(Mirror {
                 endpoint: Arc::new(endpoint),
                 pulls: mirror.pulls,
                 resolves: mirror.resolves,
@@ -119,13 +119,13 @@ impl Session {
     /// limited in time.
     pub(crate) async fn first<T, F>(
         &self,
-        asked: Asked,
+        kind: ReadKind,
         work: impl Fn(Arc<Endpoint>) -> F,
     ) -> std::result::Result<T, Failure>
     where
         F: Future<Output = std::result::Result<T, Failure>>,
     {
-        for mirror in self.mirrors.iter().filter(|mirror| mirror.has(asked)) {
+        for mirror in self.mirrors.iter().filter(|mirror| mirror.has(kind)) {
             let tried = timeout(self.patience, work(Arc::clone(&mirror.endpoint))).await;
             if let Ok(Ok(done)) = tried {
                 return Ok(done);
@@ -141,16 +141,16 @@ impl Session {
     }
 }
 
-impl Before {
+impl Mirror {
     fn rests(&self) -> MutexGuard<'_, Option<Instant>> {
         self.rests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns whether to try the mirror now.
-    fn has(&self, asked: Asked) -> bool {
-        let serves = match asked {
-            Asked::Content => self.pulls,
-            Asked::Tag => self.resolves,
+    fn has(&self, kind: ReadKind) -> bool {
+        let serves = match kind {
+            ReadKind::Content => self.pulls,
+            ReadKind::Tag => self.resolves,
         };
         serves && self.rests().is_none_or(|until| until < Instant::now())
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use sinterfs_model::{Cursor, Error, FileType, Ino, Result};
 
-use super::directory_index::{EntryIndex, Jump};
+use super::directory_index::{EntryIndex, HeaderPosition};
 use super::dirent::{EntryGroup, EntryHeader};
 use super::legacy;
 use super::metadata::{MetaPosition, MetadataReader};
@@ -70,7 +70,7 @@ impl<'a> Entries<'a> {
         image: &'a Squashfs,
         dir: Ino,
         listing: &DirectoryLocation,
-        from: Jump,
+        from: HeaderPosition,
     ) -> Result<Self> {
         let reader = if from.at < listing.len {
             let table = image.directories();
@@ -291,7 +291,7 @@ impl Squashfs {
         let mut near = first;
         if let Some(index) = self.index(ino, listing)? {
             let before = |index: &EntryIndex, number: usize| {
-                index.jumps.get(number).is_some_and(|(j, _)| j.at <= at)
+                index.positions.get(number).is_some_and(|(j, _)| j.at <= at)
             };
             near = index.last(before).unwrap_or(first);
         }
@@ -305,8 +305,8 @@ impl Squashfs {
         Ok(entries)
     }
 
-    fn first(&self, listing: &DirectoryLocation) -> Jump {
-        Jump {
+    fn first(&self, listing: &DirectoryLocation) -> HeaderPosition {
+        HeaderPosition {
             at: 0,
             reference: MetaRef::new(listing.block, listing.offset),
         }
@@ -353,8 +353,8 @@ impl Squashfs {
     /// Returns the offsets of headers in the index of a directory.
     pub(crate) fn indexed(&self, ino: Ino, listing: &DirectoryLocation) -> Result<Vec<u32>> {
         let index = self.index(ino, listing)?;
-        let jumps = index.iter().flat_map(|index| &index.jumps);
-        Ok(jumps.map(|(jump, _)| jump.at).collect())
+        let positions = index.iter().flat_map(|index| &index.positions);
+        Ok(positions.map(|(position, _)| position.at).collect())
     }
 
     fn read_index(
@@ -365,20 +365,20 @@ impl Squashfs {
     ) -> Result<EntryIndex> {
         let mut reader = self.metadata.read_from(self.inodes(), place)?;
         let mut index = EntryIndex {
-            jumps: Vec::with_capacity(usize::from(count)),
+            positions: Vec::with_capacity(usize::from(count)),
             names: Vec::new(),
         };
         for number in 0..usize::from(count) {
             let entry = self.index_entry(&mut reader, &mut index.names);
             let (at, block) = entry.map_err(|error| reader.locate(error))?;
-            let last = index.jumps.last();
-            let ascends = last.is_none_or(|(jump, _)| jump.at < at);
+            let last = index.positions.last();
+            let ascends = last.is_none_or(|(position, _)| position.at < at);
             let offset = (u32::from(listing.offset) + at % BLOCK_LEN) % BLOCK_LEN;
-            let jump = Jump {
+            let position = HeaderPosition {
                 at,
                 reference: MetaRef::new(block, u16::try_from(offset).unwrap_or(0)),
             };
-            index.jumps.push((jump, index.names.len()));
+            index.positions.push((position, index.names.len()));
             let before = number
                 .checked_sub(1)
                 .map_or(&[][..], |before| index.name(before));

@@ -14,7 +14,7 @@ use super::image_core::ImageCore;
 use super::superblock::magic;
 
 /// The number of bytes searched at once.
-const STEP: usize = 1 << 18;
+const SEARCH_LEN: usize = 1 << 18;
 
 /// The length of the magic in bytes.
 const MAGIC_LEN: usize = 4;
@@ -39,10 +39,10 @@ pub fn locate(source: &Arc<dyn ReadAt>) -> Result<Option<u64>> {
         return Ok(Some(0));
     }
     let len = source.len();
-    let mut buf = vec![0; STEP];
+    let mut buf = vec![0; SEARCH_LEN];
     let mut start = 0;
     while start < len {
-        let want = usize::try_from(len - start).map_or(STEP, |left| left.min(STEP));
+        let want = usize::try_from(len - start).map_or(SEARCH_LEN, |left| left.min(SEARCH_LEN));
         let Some(window) = buf.get_mut(..want) else {
             break;
         };
@@ -55,7 +55,7 @@ pub fn locate(source: &Arc<dyn ReadAt>) -> Result<Option<u64>> {
         }
         // windows overlap, so that a magic across their border is found in the second
         let step = want.saturating_sub(MAGIC_LEN - 1);
-        if want < STEP {
+        if want < SEARCH_LEN {
             break;
         }
         start = start.saturating_add(step as u64);

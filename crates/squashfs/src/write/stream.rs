@@ -21,7 +21,7 @@ use crate::layout::{METADATA_SIZE, MetaRef, MetadataHeader};
 const BATCH: usize = 64;
 
 /// The minimum number of blocks per thread.
-const FEW: usize = 8;
+const MIN_BLOCKS: usize = 8;
 
 /// The encoder of metadata blocks.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +55,7 @@ impl Encoder<'_> {
 
     /// Encodes blocks in order, on several threads if there are many.
     fn blocks(&self, blocks: &[&[u8]]) -> Result<Vec<Vec<u8>>> {
-        let threads = self.threads.min(blocks.len() / FEW).max(1);
+        let threads = self.threads.min(blocks.len() / MIN_BLOCKS).max(1);
         let one = |blocks: &[&[u8]]| blocks.iter().map(|block| self.block(block)).collect();
         if threads == 1 {
             return one(blocks);

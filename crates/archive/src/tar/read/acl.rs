@@ -10,7 +10,7 @@ const VERSION: u32 = 2;
 /// The number of an entry that is for no one user or group.
 const NOBODY: u32 = u32::MAX;
 /// More entries than any file system keeps.
-const MOST: usize = 8192;
+const MAX_ENTRIES: usize = 8192;
 
 /// Tag, number and permissions.
 type AclEntry = (u16, u32, u16);
@@ -71,7 +71,7 @@ fn entries(text: &[u8]) -> Option<Vec<AclEntry>> {
             continue;
         }
         entries.push(entry(words)?);
-        if entries.len() > MOST {
+        if entries.len() > MAX_ENTRIES {
             return None;
         }
     }
