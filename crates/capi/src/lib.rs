@@ -19,8 +19,7 @@ mod list;
 mod options;
 mod xattrs;
 
-/// Memory of blocks goes back to the system when it is freed, whatever the program's allocator
-/// does.
+/// Memory of blocks goes back to the system when it is freed, with any allocator of the program.
 #[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: sinterfs_platform::LargePiecesMapped = sinterfs_platform::LargePiecesMapped;

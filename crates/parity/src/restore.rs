@@ -29,7 +29,7 @@ pub struct Restored<'a> {
     scratch: File,
 }
 
-/// Where a shard of data is.
+/// The place of a shard of data.
 #[derive(Debug, Clone, Copy)]
 enum Shard {
     /// In the file, from this offset on.

@@ -34,8 +34,8 @@ struct GptHeader {
     crc: u32,
 }
 
-/// Reads the table of a disk; `None` if there is none. Without an MBR that stands for it, the
-/// first header must be there.
+/// Reads the table of a disk; `None` if there is none. Without a protective MBR, the first header
+/// must be there.
 pub(crate) fn read(disk: &dyn ReadAt, is_protected: bool) -> Result<Option<PartitionTable>> {
     let mut first_error = None;
     for sector in [512, 4096] {
@@ -81,7 +81,7 @@ fn table(sector: u32, partitions: Vec<Partition>, note: Option<String>) -> Parti
     }
 }
 
-/// What is wrong with a copy, and where its header says that the other one is.
+/// The error of a copy, and the position of the other one according to its header.
 type Damage = (String, Option<u64>);
 
 /// Reads one copy; `None` if no header is in that sector.

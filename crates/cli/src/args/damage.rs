@@ -23,7 +23,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// How much longer than the naming of paths, which walks the image, the pause after it is.
 const PAUSE: u32 = 9;
 
-/// What becomes of damage.
+/// The handling of damage.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Damaged images")]
 pub struct DamageArgs {
@@ -52,7 +52,7 @@ enum Log {
 }
 
 impl DamageArgs {
-    /// Returns whether damage is asked for that only a mount served by this program notices.
+    /// Returns whether the options need a mount served by this program, which notices damage.
     pub fn is_asked(&self) -> bool {
         self.damage_log.is_some() || self.salvage
     }

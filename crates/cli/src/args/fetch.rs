@@ -15,7 +15,7 @@ use sinterfs::{Error, Result};
 
 use crate::size;
 
-/// What to fetch.
+/// The ranges to fetch.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Remote images")]
 pub struct FetchArgs {
@@ -42,7 +42,7 @@ pub struct FillRate {
     pub rate: Option<u64>,
 }
 
-/// What is wished to be fetched.
+/// The requested prefetch.
 #[derive(Debug, Clone, Default)]
 pub struct FetchWishes {
     pub prefetch: Option<PathBuf>,

@@ -112,7 +112,7 @@ struct FilterFlags {
     #[arg(long, value_name = "FILE")]
     action_file: Vec<PathBuf>,
 
-    /// Store each name of a file with several as a file of its own; their content is stored once.
+    /// Store each name of a hard-linked file as a separate file; their content is stored once.
     #[arg(long)]
     no_hardlinks: bool,
 

@@ -16,7 +16,7 @@ impl RemoteArgs {
     }
 }
 
-/// What is read of a remote image while it is mounted: nothing.
+/// The reads of a remote image while it is mounted: none.
 #[derive(Debug, Clone)]
 pub struct ReadNotes;
 

@@ -1,4 +1,4 @@
-//! Flags of commands that write images: the destination, compression, layout, and those of one
+//! Flags of commands that write images: the destination, compression, layout, and flags of one
 //! format.
 
 use std::io::IsTerminal;
@@ -24,7 +24,7 @@ pub struct TargetArgs {
     #[arg(short, long, value_name = "IMAGE")]
     output: PathBuf,
 
-    /// Replace the image if it exists, and keep its permissions. What is on a block device is
+    /// Replace the image if it exists, and keep its permissions. The contents of a block device are
     /// replaced, too.
     #[arg(long)]
     force: bool,
@@ -270,9 +270,9 @@ struct UncompressedArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Order and deduplication")]
 pub struct LayoutArgs {
-    /// What the image is packed for: `mount` (default) to read single files from it; `archive` to
-    /// keep it and unpack it, as small as it gets; `remote` to read it over a network (blocks of 1
-    /// MiB; name the files that are needed first with --hot).
+    /// The purpose of the image: `mount` (default) to read single files from it; `archive` to keep
+    /// it and unpack it, as small as it gets; `remote` to read it over a network (blocks of 1 MiB;
+    /// name the files that are needed first with --hot).
     #[arg(
         long = "for",
         value_name = "PURPOSE",

@@ -96,7 +96,7 @@ impl ServerArgs {
     }
 }
 
-/// What is read of a remote image while it is mounted.
+/// The reads of a remote image while it is mounted.
 #[derive(Debug, Clone)]
 pub struct ReadNotes(Arc<ReadRecorder>);
 

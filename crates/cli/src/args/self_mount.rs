@@ -25,7 +25,7 @@ pub struct SelfMountArgs {
 }
 
 impl SelfMountArgs {
-    /// Returns the program to prepend, if it was asked for.
+    /// Returns the program to prepend, if requested.
     pub fn program(self) -> Option<MountingProgram> {
         let entry = self.self_mount?.unwrap_or_default();
         if !cfg!(target_feature = "crt-static") {

@@ -69,7 +69,7 @@ Examples:
 Higher levels make smaller images and take longer. The meaning of levels, and the codecs, depend \
 on the format.\n\n";
 
-/// What follows the formats.
+/// The help after the formats.
 const MORE_HELP: &str = "\
 --for selects a profile of formats with large blocks: mount (default), whose levels 6 and 7 have \
 blocks of 16m that decode fast; archive, the smallest images, with lzma2 in blocks of 64m from \

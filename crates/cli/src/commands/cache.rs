@@ -65,7 +65,7 @@ enum Verb {
     },
 }
 
-/// What is downloaded, and how.
+/// The image to download, and how.
 #[derive(Debug, clap::Args)]
 struct WarmArgs {
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! `sinter grep`: searches the content of the files of an image, with ripgrep's crates.
 //!
-//! **Invariant:** files are read in the order of their blocks, each block once; what is printed is
-//! in that order, too, whatever the number of threads.
+//! **Invariant:** files are read in the order of their blocks, each block once; the output is in
+//! that order, too, for any number of threads.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};

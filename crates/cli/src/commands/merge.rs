@@ -42,12 +42,12 @@ pub struct Args {
     )]
     sources: Vec<PathBuf>,
 
-    /// Place a source at this path of the image, in which `\=` stands for `=`. Can be repeated.
+    /// Place a source at this path of the image, in which `\=` means `=`. Can be repeated.
     #[arg(long, value_name = "PATH=SOURCE")]
     at: Vec<OsString>,
 
-    /// Place a file or directory as it is at this path of the image, whatever it is: an archive or
-    /// image is a file here. Can be repeated.
+    /// Place a file or directory unchanged at this path of the image: even an archive or image is a
+    /// file here. Can be repeated.
     #[arg(long = "file", value_name = "PATH=FILE")]
     placed_file: Vec<OsString>,
 

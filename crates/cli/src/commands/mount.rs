@@ -19,7 +19,7 @@ use all::{AllAttached, attach_all};
 pub use args::Args;
 use attach::{Attached, MountTarget, attach, try_out};
 
-/// What this process serves.
+/// The mounts that this process serves.
 enum Serving {
     /// One mount; `None` if it needs no process.
     One(Option<Box<Attached>>),

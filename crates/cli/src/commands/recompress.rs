@@ -172,7 +172,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         let mut all = as_json(&report, seconds);
         all["timings"] = timings.as_json();
         text::named_losses(report.format, &report.image.losses);
-        // the image is there, whatever becomes of its parity
+        // the image exists even if its parity fails
         let parity = finish();
         if let Ok(Some(bytes)) = parity {
             all["parity_bytes"] = bytes.into();

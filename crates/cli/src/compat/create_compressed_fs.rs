@@ -1,4 +1,4 @@
-//! The options of create_compressed_fs 3.14 (cloop-utils), translated to those of `sinter cloop`.
+//! The options of create_compressed_fs 3.14 (cloop-utils), translated to options of `sinter cloop`.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! The options of mkfs.erofs 1.9, translated to those of `sinter build -f erofs`.
+//! The options of mkfs.erofs 1.9, translated to options of `sinter build -f erofs`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -256,8 +256,8 @@ impl Layout {
                 layout.needs(version);
             }
         }
-        // features that newer targets enable by default are enabled only on request
-        // a size may be behind the name
+        // features that newer targets enable by default are enabled only on request a size may
+        // follow the name
         let is = |word: &str, name: &str| word.split('=').next() == Some(name);
         let packs_all = words().any(|enabled| is(enabled, "all-fragments"));
         if packs_all {

@@ -1,8 +1,8 @@
-//! Appending to an image: it is written anew, with what it has and the new sources.
+//! Appending to an image: it is rewritten with its files and the new sources.
 //!
 //! In: an image that exists. Out: the names that its root has, and the options that make the new
-//! image as the former one was. **Invariant:** as in mksquashfs, what the former image has keeps
-//! its names and attributes, and its codec, block size and switches decide, whatever else is asked.
+//! image as the former one was. **Invariant:** as in mksquashfs, the files of the former image keep
+//! their names and attributes, and its codec, block size and switches override the options.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -39,7 +39,7 @@ impl FormerImage {
             return Ok(None);
         }
         refuse_changes(parsed)?;
-        // one that is found behind something else would come without it
+        // an image after a header would lose the header
         let options = OpenOptions {
             offset: Some(0),
             ..OpenOptions::default()
@@ -139,8 +139,8 @@ impl FormerImage {
         }
     }
 
-    /// Returns the options for the root, unless they are given: of one directory those of the
-    /// directory, else those that mksquashfs has for roots of its own.
+    /// Returns the options for the root, unless they are given: the attributes of a single
+    /// directory, otherwise mksquashfs' defaults for generated roots.
     pub(super) fn root(source: Option<&OsStr>) -> Result<[(&'static str, String); 4]> {
         let own = || {
             let (uid, gid) = process::owner();

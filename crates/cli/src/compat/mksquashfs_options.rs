@@ -172,7 +172,7 @@ pub(super) const SHARED_WITH_SQFSTAR: &[Rule] = &[
     ),
 ];
 
-/// The options of mksquashfs alone.
+/// The options that only mksquashfs has.
 pub(super) const RULES: &[Rule] = &[
     rule(&["-no-exports"], "", Same("--no-exports")),
     rule(

@@ -1,4 +1,4 @@
-//! The options of rdsquashfs (squashfs-tools-ng 1.2), translated to those of `sinter ls`, `cat`,
+//! The options of rdsquashfs (squashfs-tools-ng 1.2), translated to options of `sinter ls`, `cat`,
 //! `stat` and `extract`.
 
 use std::ffi::{OsStr, OsString};

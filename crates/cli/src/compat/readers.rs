@@ -1,5 +1,5 @@
-//! The options of programs that read images (sqfscat, sqfs2tar, dwarfsextract), translated to those
-//! of `sinter extract` and `cat`.
+//! The options of programs that read images (sqfscat, sqfs2tar, dwarfsextract), translated to
+//! options of `sinter extract` and `cat`.
 
 use std::ffi::OsString;
 

@@ -25,7 +25,7 @@ pub fn page(name: &[u8], details: &InfoRows, usage: &Usage, timings: Option<&Tim
     let name = text::name(name);
     html.raw("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     html.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    // whatever might get past the escapes could not load or send anything
+    // anything that gets past the escapes could not load or send anything
     html.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; ");
     html.raw("style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n<title>");
     html.text(&name);

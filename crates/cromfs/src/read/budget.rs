@@ -25,7 +25,7 @@ impl MemoryBudget {
         Self(most.min(limits.metadata))
     }
 
-    /// Takes bytes for a purpose; fails with `Limit` if there are not as many.
+    /// Takes bytes for a purpose; fails with `Limit` if there are not enough.
     pub(super) fn take(&mut self, bytes: u64, what: &str) -> Result<()> {
         let left = self.0.checked_sub(bytes);
         self.0 = left.ok_or_else(|| {

@@ -22,7 +22,7 @@ use crate::layout::{Features, InodeFields, MAGIC, SUPERBLOCK_LEN, SuperblockFiel
 pub struct OpenOptions {
     /// The offset of the image in its file.
     pub offset: u64,
-    /// Bounds of what the image may make the reader allocate.
+    /// Bounds of the memory that the image can make the reader allocate.
     pub limits: Limits,
     /// The capacity for decoded fblocks in bytes, if `cache` is `None`.
     pub cache_bytes: u64,

@@ -1,4 +1,4 @@
-//! Extended attributes: in the inode, and in a block of their own.
+//! Extended attributes: in the inode, and in a separate block.
 //!
 //! In: an inode. Out: full names and values, sorted.
 //!
@@ -114,7 +114,8 @@ fn parse(mut entries: &[u8], values: &[u8], found: &mut Xattrs) -> Result<()> {
     Ok(())
 }
 
-/// Converts a stored access list to that of `getxattr`: entries have the same length there.
+/// Converts a stored access list to the form of `getxattr`, in which all entries have the same
+/// length.
 fn access_list(stored: &[u8]) -> Result<Vec<u8>> {
     let broken = || Error::corrupt("an invalid access list");
     let (version, mut rest) = stored.split_first_chunk::<4>().ok_or_else(broken)?;

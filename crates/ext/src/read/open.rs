@@ -23,7 +23,7 @@ use crate::layout::{
 pub struct OpenOptions {
     /// The offset of the file system in its file.
     pub offset: u64,
-    /// Bounds of what the image may make the reader allocate.
+    /// Bounds of the memory that the image can make the reader allocate.
     pub limits: Limits,
     /// A cache to share with other images; content is not encoded, so it stays empty.
     pub cache: Option<Arc<BlockCache>>,

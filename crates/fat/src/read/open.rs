@@ -16,7 +16,7 @@ use super::nodes::{FatLosses, FatNodes};
 pub struct OpenOptions {
     /// The offset of the image in its file.
     pub offset: u64,
-    /// Bounds of what the image may make the reader allocate.
+    /// Bounds of the memory that the image can make the reader allocate.
     pub limits: Limits,
     /// A cache to share with other images; content is not encoded, so it stays empty.
     pub cache: Option<Arc<BlockCache>>,

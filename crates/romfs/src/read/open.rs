@@ -2,7 +2,7 @@
 //!
 //! In: a source of bytes. Out: `Romfs`.
 //!
-//! **Invariant:** memory is that of the inodes, which the limits bound.
+//! **Invariant:** memory holds the inodes, which the limits bound.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ const BLOCK_SIZE: u64 = 1024;
 pub struct OpenOptions {
     /// The offset of the image in its file.
     pub offset: u64,
-    /// Bounds of what the image may make the reader allocate.
+    /// Bounds of the memory that the image can make the reader allocate.
     pub limits: Limits,
     /// A cache to share with other images; content is not encoded, so it stays empty.
     pub cache: Option<Arc<BlockCache>>,

@@ -47,7 +47,7 @@ struct Descriptors<'a> {
     map: u16,
     /// The descriptors of this block.
     bytes: Vec<u8>,
-    /// Where the next one is.
+    /// The position of the next one.
     at: usize,
 }
 

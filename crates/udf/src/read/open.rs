@@ -17,7 +17,7 @@ use super::volume::{UdfVolume, is_named};
 pub struct OpenOptions {
     /// The offset of the image in its file.
     pub offset: u64,
-    /// Bounds of what the image may make the reader allocate.
+    /// Bounds of the memory that the image can make the reader allocate.
     pub limits: Limits,
     /// A cache to share with other images; content is not encoded, so it stays empty.
     pub cache: Option<Arc<BlockCache>>,
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Udf {
     }
 }
 
-/// What a source has at an offset.
+/// The kind of data of a source at an offset.
 #[derive(Debug)]
 pub enum Probe {
     /// No UDF file system.

@@ -149,7 +149,7 @@ struct Failed {
     count: usize,
     /// Of them those that could not be read.
     unread: usize,
-    /// What the last one failed with.
+    /// The error of the last failure.
     kind: Option<Kind>,
 }
 

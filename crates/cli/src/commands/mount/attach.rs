@@ -31,7 +31,7 @@ const REMOTE_THREADS: usize = 16;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// What is mounted where.
+/// An image and its mount point.
 #[derive(Debug)]
 pub(super) struct MountTarget<'a> {
     /// The images, the topmost first.
@@ -40,11 +40,11 @@ pub(super) struct MountTarget<'a> {
     pub(super) dir: &'a Path,
     /// Mount options in addition to the command line's.
     pub(super) options: &'a str,
-    /// What images of a list have in common.
+    /// The resources that images of a list share.
     pub(super) common: Option<&'a Common>,
 }
 
-/// What images of one server have in common.
+/// The resources that images of one server share.
 #[derive(Debug)]
 pub(super) struct Common {
     /// Options with the cache.
@@ -329,8 +329,8 @@ fn settings(args: &Args, target: &MountTarget<'_>) -> Result<Settings> {
     Ok(settings)
 }
 
-/// Fails if objects are to be verified and none are named. What is asked of all images of a list
-/// applies to those that have objects.
+/// Fails if objects are to be verified and none are named. Options for all images of a list apply
+/// to images that have objects.
 fn check_verify(args: &Args, target: &MountTarget<'_>, image: &OpenOptions) -> Result<()> {
     let of_line = mount_options::split(target.options).any(mount_options::verifies);
     let is_asked = match target.common {
