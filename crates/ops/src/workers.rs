@@ -3,9 +3,9 @@
 //! A run of jobs that read the same block is a queue: were it spread over the threads, all of them
 //! would wait for one block to be decoded.
 //!
-//! **Invariant:** queues, and the jobs of a queue, are begun in the order of the list; a thread helps
-//! in another's queue only when no queue is left. After the first failure or a request to stop no
-//! further job is begun, and the failure of the earliest failed job is reported.
+//! **Invariant:** queues, and the jobs of a queue, are begun in the order of the list; a thread
+//! helps in another's queue only when no queue is left. After the first failure or a request to
+//! stop no further job is begun, and the failure of the earliest failed job is reported.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -4,8 +4,8 @@
 //! In: what `GlobalAlloc` asks for. Out: memory, of the system's allocator below [`LARGE`] bytes.
 //! glibc keeps freed blocks for each thread: eight readers of blocks of 128 KiB through a cache of
 //! 64 MiB held 260 MB and more. A library must not change settings of the whole program (`mallopt`,
-//! ADR 0033). **Invariants:** at most [`MAX_FREED`] freed pieces of at most [`LONGEST_KEPT`] bytes are
-//! kept for the next request, since the first touch of new memory takes up to two fifths of the
+//! ADR 0033). **Invariants:** at most [`MAX_FREED`] freed pieces of at most [`LONGEST_KEPT`] bytes
+//! are kept for the next request, since the first touch of new memory takes up to two fifths of the
 //! time of a read; nothing here waits for a lock, so that a child of `fork` never waits here for a
 //! thread that it lacks.
 

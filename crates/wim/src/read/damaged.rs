@@ -2,7 +2,8 @@
 //!
 //! In: stored bytes of chunks that failed. Out: the error again, without decoding them again: every
 //! file of a damaged chunk of a solid resource asks for it. **Invariant:** a chunk is known by the
-//! hash of its stored bytes, so that other bytes are decoded; at most [`MAX_CHUNKS`] chunks are kept.
+//! hash of its stored bytes, so that other bytes are decoded; at most [`MAX_CHUNKS`] chunks are
+//! kept.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

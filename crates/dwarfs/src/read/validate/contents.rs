@@ -16,7 +16,8 @@ pub(crate) const CHUNKS_PER_OFFSET: u64 = 64;
 pub(crate) struct FileSizes {
     /// The number of files whose chunk list is not shared.
     pub(crate) unique: u64,
-    /// Lists of more than `CHUNKS_PER_OFFSET` chunks: number, and index of the first in `offsets`; ascending.
+    /// Lists of more than `CHUNKS_PER_OFFSET` chunks: number, and index of the first in `offsets`;
+    /// ascending.
     pub(crate) long: Vec<(u32, usize)>,
     /// The bytes before chunk 0, `CHUNKS_PER_OFFSET`, 2 * `CHUNKS_PER_OFFSET`, .. of each long list, and the bytes of all.
     pub(crate) offsets: Vec<u64>,

@@ -3,8 +3,8 @@
 //! In: inodes whose tables were checked. Out: whether an inode is among them.
 //!
 //! **Invariant:** metadata never changes, so no result is out of date; only good ones are kept, so
-//! a table that is not in order is refused each time. At most `MAX_RESULTS` are kept, which is some 300
-//! KiB.
+//! a table that is not in order is refused each time. At most `MAX_RESULTS` are kept, which is some
+//! 300 KiB.
 
 use std::collections::HashSet;
 use std::sync::{PoisonError, RwLock};

@@ -2,8 +2,8 @@
 //!
 //! In: extents of one inode. Out: the one at a position.
 //!
-//! **Invariant:** extents never change, so none is out of date. At most `MAX_EXTENTS` are kept, which is
-//! some 300 KiB.
+//! **Invariant:** extents never change, so none is out of date. At most `MAX_EXTENTS` are kept,
+//! which is some 300 KiB.
 
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
