@@ -9,7 +9,7 @@ mod kernel_images;
 mod kernel_reads;
 mod listing;
 mod mount;
-mod mounts;
+pub mod mounts;
 pub mod scale;
 mod serve;
 

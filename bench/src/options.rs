@@ -180,7 +180,7 @@ fn list(text: &str) -> impl Iterator<Item = &str> {
 
 fn number<N: std::str::FromStr>(name: &str, text: &str) -> Result<N, String> {
     let parsed = text.parse();
-    parsed.map_err(|_| format!("{name}: `{text}` is no number"))
+    parsed.map_err(|_| format!("{name}: `{text}` is not a number"))
 }
 
 fn numbers<'a, N: std::str::FromStr>(

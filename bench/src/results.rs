@@ -245,7 +245,7 @@ pub mod tests {
     }
 
     #[test]
-    fn what_is_stored_comes_back() {
+    fn stored_results_are_loaded_again() {
         let path = crate::workspace::target().join(format!("records-{}.jsonl", std::process::id()));
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         let store = Store::new(path.clone());

@@ -160,7 +160,7 @@ mod tests {
     use crate::results::tests::record;
 
     #[test]
-    fn what_a_stage_saves_and_costs() {
+    fn savings_and_costs_of_a_stage() {
         let run = |name: &str, size: f64, cpu: f64| {
             let image = format!("sinter 7: {name}");
             record("s", NAME, &image, &[("size", size), ("cpu", cpu)])

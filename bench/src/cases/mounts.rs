@@ -29,6 +29,9 @@ pub struct Mounts;
 
 const NAME: &str = "mounts";
 
+/// The row with the size of a driver's image.
+pub const IMAGE: &str = "image";
+
 /// The figures of seconds, with those of the limit where it was exceeded.
 const STATES: [(&str, &str); 2] = [("cold", "cold limit"), (WARM, "warm limit")];
 
@@ -58,6 +61,7 @@ impl Case for Mounts {
     ) -> Result<Vec<Measurement<'a>>, String> {
         let input = Rc::new(WorkloadFiles::of(set)?);
         let found = mountable(bench, set)?;
+        let made_by = IMAGES.map(|(_, source)| source.command());
         let mut all = Vec::new();
         for workload in WORKLOADS {
             if !workload.is_possible(&input) || !is_asked(bench.options, workload) {
@@ -65,26 +69,21 @@ impl Case for Mounts {
             }
             for (driver, image) in &found {
                 let (driver, image, input) = (*driver, image.clone(), Rc::clone(&input));
-                let command = driver.command.unwrap_or_default();
-                let label = Label {
-                    part: NAME,
-                    tool: driver.name,
-                    image: workload.name(),
-                    command,
-                    args: "",
-                    made_by: &IMAGES.map(|(_, source)| source.command()),
-                    version_of: match programs(command).first() {
-                        // the driver of upstream belongs to its writer
-                        Some(&"dwarfs") => "mkdwarfs",
-                        Some(program) => program,
-                        None => "",
-                    },
-                };
                 all.push(Measurement {
-                    record: bench.record(set, label),
+                    record: bench.record(set, label(driver, workload.name(), &made_by)),
                     run: Box::new(move |_| measure(bench, driver, &image, workload, &input)),
                 });
             }
+        }
+        for (driver, image) in found {
+            all.push(Measurement {
+                record: bench.record(set, label(driver, IMAGE.to_owned(), &made_by)),
+                run: Box::new(move |_| {
+                    let status = image.metadata();
+                    let status = status.map_err(|e| format!("{}: {e}", image.display()))?;
+                    Ok(Outcome::of(&[("size", status.len() as f64)]))
+                }),
+            });
         }
         Ok(all)
     }
@@ -109,6 +108,25 @@ impl Case for Mounts {
             text += &format!("Seconds, {state}:\n\n{}\n", table(&header, &rows));
         }
         (!text.is_empty()).then(|| text.trim_end().to_owned() + "\n")
+    }
+}
+
+/// Returns what the row of a driver is recorded under.
+fn label<'a>(driver: &'a Driver, row: String, made_by: &'a [&'a str]) -> Label<'a> {
+    let command = driver.command.unwrap_or_default();
+    Label {
+        part: NAME,
+        tool: driver.name,
+        image: row,
+        command,
+        args: "",
+        made_by,
+        version_of: match programs(command).first() {
+            // the driver of upstream belongs to its writer
+            Some(&"dwarfs") => "mkdwarfs",
+            Some(program) => program,
+            None => "",
+        },
     }
 }
 

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_matters_of_the_kernel() {
+    fn only_the_kernel_version_is_kept() {
         assert_eq!(main_release("6.18.44-builder-7\n"), "6.18");
         assert_eq!(total("MemFree: 1 kB\nMemTotal:  2000 kB\n"), 2_048_000.0);
     }

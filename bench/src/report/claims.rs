@@ -46,11 +46,7 @@ pub fn claims(cells: &[Cell], ratios: &[Ratio]) -> Vec<Claim> {
     let sets: BTreeSet<&str> = of_cells.chain(of_ratios).collect();
     let mut found = Vec::new();
     for name in sets {
-        let claims = SetClaims {
-            cells: SetCells::of(cells, name),
-            ratios,
-            is_redundant: REDUNDANT.contains(&name),
-        };
+        let claims = SetClaims::of(cells, ratios, name);
         claims.levels(&mut found);
         claims.front(&mut found);
         claims.reading(&mut found);
@@ -59,37 +55,53 @@ pub fn claims(cells: &[Cell], ratios: &[Ratio]) -> Vec<Claim> {
     found
 }
 
-/// Returns claims as a table, with those marked that do not hold.
-pub fn show(claims: &[Claim]) -> String {
+impl Claim {
+    /// Returns whether the ratio is within the bound.
+    pub fn holds(&self) -> bool {
+        self.ratio <= self.bound
+    }
+}
+
+/// Returns claims as a table, which marks the ones that do not hold.
+pub fn show<'a>(claims: impl Iterator<Item = &'a Claim>) -> String {
     let row = |claim: &Claim| {
-        let holds = claim.ratio <= claim.bound;
         vec![
             claim.set.clone(),
             claim.what.clone(),
             format!("{:.3}", claim.ratio),
             format!("{:.2}", claim.bound),
-            if holds { "yes" } else { "**no**" }.to_owned(),
+            if claim.holds() { "yes" } else { "**no**" }.to_owned(),
         ]
     };
-    let rows: Vec<Vec<String>> = claims.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = claims.map(row).collect();
     table(&["set", "claim", "measured", "at most", "holds"], &rows)
 }
 
 /// The claims about one set.
-struct SetClaims<'a> {
-    cells: SetCells<'a>,
+pub struct SetClaims<'a> {
+    pub cells: SetCells<'a>,
     ratios: &'a [Ratio],
     is_redundant: bool,
 }
 
-impl SetClaims<'_> {
-    fn median(&self, part: &str, tool: &str, image: &str, figure: &str) -> Option<f64> {
+impl<'a> SetClaims<'a> {
+    /// Selects what was measured of a set.
+    pub fn of(cells: &'a [Cell], ratios: &'a [Ratio], set: &'a str) -> Self {
+        Self {
+            cells: SetCells::of(cells, set),
+            ratios,
+            is_redundant: REDUNDANT.contains(&set),
+        }
+    }
+
+    /// Returns the median of a figure of a result that is not wrong.
+    pub fn median(&self, part: &str, tool: &str, image: &str, figure: &str) -> Option<f64> {
         let cell = self.cells.find(part, tool, image)?;
         cell.wrong().is_none().then(|| cell.median(figure))?
     }
 
     /// Returns the ratio of two builds.
-    fn builds(&self, ours: &str, theirs: &str, figure: &str) -> Option<f64> {
+    pub fn builds(&self, ours: &str, theirs: &str, figure: &str) -> Option<f64> {
         let is_same = |ratio: &&Ratio| {
             let names = [&*ratio.set, &*ratio.ours, &*ratio.theirs, &*ratio.figure];
             names == [self.cells.set, ours, theirs, figure]
@@ -285,7 +297,7 @@ mod tests {
             1.25
         );
         assert!(!claims.iter().any(|claim| claim.what.contains("strongest")));
-        let shown = show(&claims);
+        let shown = show(claims.iter());
         assert!(shown.contains("**no**") && shown.contains("0.750"));
     }
 

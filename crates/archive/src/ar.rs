@@ -23,8 +23,8 @@ pub fn is_deb(start: &[u8]) -> bool {
     first.is_some_and(|header| header.starts_with(b"debian-binary"))
 }
 
-/// Reads a package from front to back up to the tar of its files; returns the length of that.
-/// What is read next of the stream is the tar, compressed or not.
+/// Reads a package from front to back up to the tar of its files; returns the length of that. The
+/// stream is then at the start of the tar, compressed or not.
 ///
 /// # Errors
 /// `Corrupt` for a package without it.
@@ -35,7 +35,7 @@ pub fn seek_deb_data(stream: &mut dyn Read) -> Result<u64> {
     loop {
         let mut header = [0; HEADER_LEN];
         fill(stream, &mut header, at)?;
-        let len = length(&header).ok_or_else(|| bad(at, "a header that is none"))?;
+        let len = length(&header).ok_or_else(|| bad(at, "an invalid header"))?;
         if header.starts_with(b"data.tar") {
             return Ok(len);
         }

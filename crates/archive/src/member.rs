@@ -1,4 +1,4 @@
-//! One file of an archive, whatever the format.
+//! One file of an archive of any format.
 //!
 //! Paths and targets are the archive's own bytes: nothing is taken off them, nothing is refused
 //! here. **Invariant:** the runs of a file are in order, do not overlap, end within it, and are as
@@ -16,24 +16,24 @@ pub struct Member {
     pub path: Vec<u8>,
     /// Permissions, owner, times.
     pub meta: Meta,
-    /// What it is.
+    /// The type of the member.
     pub kind: Kind,
     /// Extended attributes, sorted by name.
     pub xattrs: Xattrs,
     /// The length of the content, holes included. A hard link may come with a copy of the content;
-    /// what is behind the header of a directory, a device or the like is passed over.
+    /// bytes after the header of a directory, a device or the like are skipped.
     pub size: u64,
-    /// Where there is data, if there are holes; stored one run after the other.
+    /// The ranges of data, if there are holes; they are stored one after the other.
     pub map: Option<Vec<DataRun>>,
-    /// Where the stored content begins in the stream.
+    /// The position of the stored content in the stream.
     pub content: u64,
-    /// Where the header is in the stream, for messages.
+    /// The position of the header in the stream, for messages.
     pub at: u64,
-    /// What a user has to know about how the member was read.
+    /// Notes for the user about how the member was read.
     pub remark: Option<Cow<'static, str>>,
 }
 
-/// What a member is.
+/// The type of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// A directory.
@@ -57,7 +57,7 @@ pub enum Kind {
 /// A range of a file that is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataRun {
-    /// Where it begins in the file.
+    /// Its position in the file.
     pub offset: u64,
     /// Its bytes.
     pub len: u64,
@@ -70,5 +70,5 @@ impl DataRun {
     }
 }
 
-/// What an archive holds that no member represents, in words that follow a number.
+/// Something in an archive that no member represents, in words that follow a number.
 pub type Notes = BTreeMap<&'static str, u64>;

@@ -13,7 +13,7 @@ pub struct Outgoing<'a> {
     pub path: &'a [u8],
     /// Type, permissions, owner, times, size, device number; the number of names in the archive.
     pub inode: &'a Inode,
-    /// What the name leads to, where that is another name.
+    /// The other name of the same file that this name refers to.
     pub link: LinkTarget<'a>,
     /// Extended attributes, sorted by name.
     pub xattrs: &'a [(Vec<u8>, Vec<u8>)],
@@ -21,7 +21,7 @@ pub struct Outgoing<'a> {
     pub data: Option<&'a [Range<u64>]>,
 }
 
-/// What a name leads to besides an inode of its own.
+/// The target of a name that has no inode of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkTarget<'a> {
     /// Nothing else.
@@ -32,12 +32,12 @@ pub enum LinkTarget<'a> {
     Symbolic(&'a [u8]),
 }
 
-/// What must follow a header.
+/// The bytes that must follow a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Follows {
-    /// Bytes of content; of a file with a map of holes those of its data alone.
+    /// The number of content bytes; for a file with a map of holes, of its data only.
     pub content: u64,
-    /// Zeros behind the content.
+    /// The number of zeros after the content.
     pub padding: u64,
 }
 

@@ -39,7 +39,7 @@ pub fn is_rpm(start: &[u8]) -> bool {
 }
 
 /// Reads a package from front to back up to its payload; returns the name of the payload's
-/// compression, if the package has one. What is read next of the stream is the payload.
+/// compression, if the package has one. The stream is then at the start of the payload.
 ///
 /// # Errors
 /// `Corrupt` for a package without a payload, `Limit` for headers that rpm does not read.
@@ -47,7 +47,7 @@ pub fn seek_payload(stream: &mut dyn Read) -> Result<Option<String>> {
     let mut lead = [0; LEAD_LEN];
     fill(stream, &mut lead, "lead")?;
     if !is_rpm(&lead) {
-        return Err(bad("lead", "a lead that is none"));
+        return Err(bad("lead", "an invalid lead"));
     }
     // the signature is padded, the header after it is not
     header(stream, "signature", true)?;
@@ -60,7 +60,7 @@ fn header(stream: &mut dyn Read, what: &'static str, is_padded: bool) -> Result<
     fill(stream, &mut start, what)?;
     let [a, b, c, d, _, _, _, _, rest @ ..] = start;
     if [a, b, c, d] != HEADER_MAGIC {
-        return Err(bad(what, "a header structure that is none"));
+        return Err(bad(what, "an invalid header structure"));
     }
     let [e, f, g, h, i, j, k, l] = rest;
     let entries = u32::from_be_bytes([e, f, g, h]);

@@ -1,18 +1,17 @@
 //! Bytes of an archive from front to back, and how far they have been read.
 //!
-//! **Invariant:** nothing is allocated for more than was asked, which the caller bounds; an end
-//! before the requested bytes is an error with its position.
+//! **Invariant:** no more is allocated than the caller requests, which bounds it; an end before the
+//! requested bytes is an error with its position.
 
 use std::io::{Cursor, ErrorKind, Read};
 
 use sinterfs_model::{Error, Result};
 
-/// How far is looked behind the end of an archive: what fills the longest records of tapes, and
-/// more.
+/// How far to look past the end of an archive: more than the longest tape record.
 pub(crate) const BEHIND: usize = 1 << 20;
 
 /// The warning about bytes that follow an archive.
-pub(crate) const MORE: &str = "the archive has more behind its end, which is not read";
+pub(crate) const MORE: &str = "the archive has data after its end, which is not read";
 
 /// The warning about an archive without what ends it.
 pub(crate) const NO_END: &str = "the archive has no end and may be cut off";

@@ -1,4 +1,4 @@
-//! What `stat` reports of a file, as a plain structure.
+//! The attributes of a file that `stat` reports, as a plain structure.
 
 use sinterfs::image::{Metadata, Time};
 
@@ -35,7 +35,7 @@ pub struct SinterfsAttributes {
     pub nlink: u32,
     /// The number of the driver of a device.
     pub rdev_major: u32,
-    /// The number of the device among those of its driver.
+    /// The number of the device among its driver's devices.
     pub rdev_minor: u32,
     /// 0.
     pub reserved: [u32; 7],

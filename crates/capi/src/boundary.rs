@@ -1,4 +1,4 @@
-//! What every function does with pointers and panics.
+//! The handling of pointers and panics in every function.
 //!
 //! Enter pointers of a C program; leave references, or `EINVAL` for a null pointer.
 //! **Invariant:** a panic becomes `EIO` with its message.
@@ -127,8 +127,8 @@ pub unsafe fn buffer<'a>(to: *mut u8, size: usize, used: usize) -> Outcome<&'a m
     }
 }
 
-/// Copies a value of unknown length to a caller that may only ask for its length, as the calls of
-/// Linux for extended attributes do: a size of 0 returns the length alone.
+/// Copies a value of unknown length to a caller, like Linux' calls for extended attributes: a size
+/// of 0 returns only the length.
 ///
 /// # Safety
 /// As [`buffer`].

@@ -12,7 +12,7 @@ pub struct Failure {
     message: String,
 }
 
-/// The result of the work behind a function.
+/// The result of the work of a function.
 pub type Outcome<T> = Result<T, Failure>;
 
 impl Failure {

@@ -85,7 +85,7 @@ pub unsafe extern "C" fn sinterfs_read_at(
     guarded(-1, || {
         // SAFETY: as the caller promises
         let file = unsafe { shared(file, "file") }?;
-        // what is behind the end of the file stays as it is
+        // the buffer past the end of the file is not changed
         let left = usize::try_from(file.0.len().saturating_sub(offset)).unwrap_or(usize::MAX);
         // SAFETY: as the caller promises
         let buffer = unsafe { buffer_of(buffer.cast(), size, left) }?;

@@ -21,8 +21,7 @@ mod mount;
 mod options;
 mod xattrs;
 
-/// Memory of blocks goes back to the system when it is freed, whatever the program's allocator
-/// does.
+/// Memory of blocks goes back to the system when it is freed, with any allocator of the program.
 #[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: sinterfs_platform::LargePiecesMapped = sinterfs_platform::LargePiecesMapped;

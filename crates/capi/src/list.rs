@@ -1,4 +1,4 @@
-//! Lists of entries: those of a directory, or everything below one.
+//! Lists of entries: of a directory, or of everything below one.
 //!
 //! **Invariant:** the strings of an entry are valid until the list is advanced or closed.
 

@@ -1,4 +1,4 @@
-//! How an image is opened.
+//! Options for opening an image.
 
 use std::ffi::{OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +9,7 @@ use sinterfs::image::OpenOptions;
 use crate::boundary::{bytes, close, exclusive, guarded, handle};
 use crate::failure::{Failure, Outcome};
 
-/// How to open an image; made by `sinterfs_options_new`.
+/// Options for opening an image; made by `sinterfs_options_new`.
 #[derive(Debug, Default)]
 pub struct SinterfsOptions(pub(crate) OpenOptions);
 

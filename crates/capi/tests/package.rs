@@ -35,7 +35,7 @@ fn content(package: &Path) -> String {
 }
 
 #[test]
-fn the_packages_have_what_programs_need() {
+fn packages_have_all_that_programs_need() {
     let work = tempfile::tempdir().unwrap();
     packed(work.path());
     let mut packages: Vec<_> = fs::read_dir(work.path())

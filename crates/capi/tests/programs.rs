@@ -32,7 +32,7 @@ fn print_manifest(installed: &Installed, command: &mut Command, of: &Vector, to:
 }
 
 #[test]
-fn every_vector_is_what_its_manifest_says() {
+fn every_vector_matches_its_manifest() {
     let Some(compare) = shared("vectors/manifest.py") else {
         return;
     };
@@ -169,7 +169,7 @@ fn the_examples_run_as_c99_and_as_cxx() {
 }
 
 #[test]
-fn the_static_library_needs_what_pkg_config_says() {
+fn pkg_config_lists_the_needs_of_the_static_library() {
     let Some(image) = shared("vectors/images/erofs/full-lzma.img") else {
         return;
     };

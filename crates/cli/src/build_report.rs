@@ -31,7 +31,7 @@ pub fn print(
         let mut all = as_json(report, warnings, seconds);
         all["timings"] = timings.as_json();
         text::named_losses(report.format, &report.pipeline.image.losses);
-        // the image is there, whatever becomes of its parity
+        // the image exists even if its parity fails
         let parity = last();
         if let Ok(Some(bytes)) = parity {
             all["parity_bytes"] = bytes.into();
@@ -64,7 +64,7 @@ pub fn print(
 fn tell_conflicts(conflicts: &Conflicts) {
     for conflict in &conflicts.first {
         messages::line(format_args!(
-            "sinter: {}: that of {} hides that of {}",
+            "sinter: {}: the entry of {} hides that of {}",
             text::name(&conflict.path),
             text::one_line(&conflict.kept),
             text::one_line(&conflict.hidden)

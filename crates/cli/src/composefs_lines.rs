@@ -17,7 +17,7 @@ use sinterfs::{Error, OpenOptions, Result};
 /// The bytes of a file that are hashed at once.
 const READ: usize = 1 << 16;
 
-/// What is printed of images.
+/// The output about images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum ComposefsFacts {
     /// Names, with objects and targets.
@@ -90,7 +90,8 @@ fn dump(image: &Path, options: &OpenOptions) -> Result<Vec<u8>> {
     let mut dump = Vec::new();
     opened.dump(&mut dump)?;
     if !dump.starts_with(b"/ ") {
-        let what = "not a composefs image; `sinter info --dump` shows the structures of others";
+        let what = "not a composefs image; `sinter info --dump` shows the structures of other \
+                    images";
         return Err(Error::unsupported(what).path(image));
     }
     Ok(dump)
@@ -99,8 +100,8 @@ fn dump(image: &Path, options: &OpenOptions) -> Result<Vec<u8>> {
 /// The fields of a line that is left out, and the name where they stand instead, once known.
 type Moved<'a> = (&'a [u8], Option<&'a [u8]>);
 
-/// Leaves out of a dump what is not below some names of the root. What a further name refers to
-/// that is left out stands at that name.
+/// Leaves out of a dump what is not below some names of the root. A file that is left out appears
+/// at its next name.
 fn filtered(dump: Vec<u8>, names: &[OsString]) -> Vec<u8> {
     if names.is_empty() {
         return dump;
@@ -110,7 +111,7 @@ fn filtered(dump: Vec<u8>, names: &[OsString]) -> Vec<u8> {
         .map(|name| escaped(&names::bytes(name)))
         .collect();
     let mut kept = Vec::new();
-    // what is left out, and where it stands instead
+    // files that are left out, and the names at which they appear instead
     let mut others: HashMap<&[u8], Moved<'_>> = HashMap::new();
     for line in dump
         .split(|&byte| byte == b'\n')

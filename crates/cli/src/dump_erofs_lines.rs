@@ -16,7 +16,7 @@ use crate::calendar;
 use crate::facts::Facts;
 use crate::rows::permissions;
 
-/// What is printed.
+/// The selected output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum DumpErofs {
     /// The superblock.
@@ -57,8 +57,8 @@ const TYPES: [(&str, &str); 7] = [
 /// No facts.
 static NONE: InfoRows = Vec::new();
 
-/// Returns the lines about an image; `None` if it is not EROFS. The inode is that of a path, or of
-/// a number. What cannot be read goes to `unread`.
+/// Returns the lines about an image; `None` if it is not EROFS. The inode is selected by a path or
+/// a number. Unreadable entries go to `unread`.
 pub fn lines(
     asked: &[DumpErofs],
     image: &Image,
@@ -149,7 +149,7 @@ fn superblock(text: &mut String, facts: Facts<'_>, fields: Facts<'_>) {
     let features = |name: &str| {
         let mut names = String::new();
         for name in fields.texts(name).iter().flat_map(|text| text.split(',')) {
-            // one bit is that of devices and of a second algorithm
+            // devices and a second algorithm share one bit
             if name != "compr_head2" {
                 names += name.strip_prefix('0').map_or(name, |_| "lz4_0padding");
                 names.push(' ');

@@ -1,4 +1,4 @@
-//! Facts of an image by name: what its format tells of it (`Image::info`).
+//! Facts about an image by name, as its format reports them (`Image::info`).
 //!
 //! In: rows of names and values. Out: the value of a name; nothing, zero or an empty text where
 //! there is none of that type.

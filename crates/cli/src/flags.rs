@@ -86,7 +86,7 @@ pub fn flag(setting: Setting) -> &'static str {
 pub fn message(error: &Error) -> String {
     let named = named(error.to_string(), error.settings().iter().copied());
     if error.settings().contains(&Setting::WithDigest) {
-        named + "; `sinter digest IMAGE -o FILE` writes those of any image to a file"
+        named + "; `sinter digest IMAGE -o FILE` writes the digests of any image to a file"
     } else {
         named
     }

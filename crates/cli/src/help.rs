@@ -1,5 +1,5 @@
-//! What `-h` shows of the definitions of the command line: the flags that people use, and the
-//! first examples. `--help`, manual pages and completions have all.
+//! The short help, `-h`: the flags that people use, and the first examples. `--help`, manual pages
+//! and completions have all.
 //!
 //! **Invariant:** no flag is hidden from `--help`; the rest of the program sees the definitions as
 //! they are derived.
@@ -92,7 +92,7 @@ fn first_sentence(flag: clap::Arg) -> clap::Arg {
 }
 
 /// Returns the first examples of a text: lines that begin with two spaces, with the indented
-/// explanation behind them.
+/// explanation after them.
 fn first_examples(text: &str) -> String {
     let Some(start) = text.lines().position(|line| line.starts_with("Example")) else {
         return String::new();

@@ -1,6 +1,6 @@
 //! Words of a command line that other users must not see: `ps` shows arguments to everybody.
 //!
-//! In: the words of a command that goes on in the background. Out: the same words, with URLs that
+//! In: the words of a command that continues in the background. Out: the same words, with URLs that
 //! have no query, and a variable for the environment of the new process with the whole URLs, from
 //! which that one restores its words. **Invariant:** restored words are those that were hidden.
 
@@ -9,10 +9,10 @@ use std::path::Path;
 
 use sinterfs::platform::names;
 
-/// The variable with the URLs, a line each. A process's environment can be read by its user alone.
+/// The variable with the URLs, a line each. Only its user can read a process's environment.
 pub const VARIABLE: &str = "SINTER_HIDDEN_WORDS";
 
-/// What stands in the place of a query.
+/// The replacement of a query.
 const MARK: &[u8] = b"?hidden";
 
 /// Returns the words without queries, and the value of the variable.

@@ -78,7 +78,7 @@ fn unknown_name(called: &OsString) -> Option<String> {
     let is_own = name.starts_with("sinter");
     (!is_own).then(|| {
         format!(
-            "`{name}` is no name by which this program takes the options of another one \
+            "`{name}` is not the name of a program whose options are known here \
              (docs/other-names.md lists them); as `sinter`, it has commands"
         )
     })

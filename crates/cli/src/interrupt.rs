@@ -17,7 +17,7 @@ const SIGNALS: &[i32] = &[
 /// Whether a signal came, once somebody has begun to watch.
 static CAME: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Remembers whether a signal asked to stop.
+/// Remembers whether a signal requested a stop.
 #[derive(Debug)]
 pub struct Interrupt(Arc<AtomicBool>);
 
@@ -47,7 +47,7 @@ fn watched() -> Arc<AtomicBool> {
     flag
 }
 
-/// Returns whether a signal came after somebody began to watch: who waits for a server then stops.
+/// Returns whether a signal came while somebody watches: waits for a server end then.
 pub fn requested() -> bool {
     CAME.get().is_some_and(|came| came.load(Ordering::Relaxed))
 }

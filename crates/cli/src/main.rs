@@ -93,7 +93,7 @@ fn main() -> ExitCode {
     run_alone_or_of_image(args)
 }
 
-/// Runs what is asked for; an image behind this program decides what that is.
+/// Runs the command line; an image after this program can change its meaning.
 #[cfg(target_os = "linux")]
 fn run_alone_or_of_image(args: Vec<OsString>) -> ExitCode {
     match self_run::plan(&args) {
@@ -112,7 +112,7 @@ fn run_alone_or_of_image(args: Vec<OsString>) -> ExitCode {
     }
 }
 
-/// Runs what is asked for.
+/// Runs the command line.
 #[cfg(not(target_os = "linux"))]
 fn run_alone_or_of_image(args: Vec<OsString>) -> ExitCode {
     run(args)

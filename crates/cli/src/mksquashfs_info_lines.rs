@@ -1,10 +1,9 @@
-//! What mksquashfs lists by `-info`: the files that an image has.
+//! The listing of mksquashfs `-info`: the files of an image.
 //!
-//! Enters an image; leaves lines: first files, with their sizes and what of them is shared, then
-//! all else, with the numbers of inodes, directories behind what they hold. **Invariant:** each
-//! name is listed once, in the order of the image. Facts: the output of mksquashfs 4.7.5, beside
-//! which a test runs. Memory: 24 bytes for each file with content, and a path for each inode with
-//! several names.
+//! Enters an image; leaves lines: first files, with their sizes and shared parts, then the rest,
+//! with inode numbers, directories after their entries. **Invariant:** each name is listed once, in
+//! the order of the image. Facts: the output of mksquashfs 4.7.5, beside which a test runs. Memory:
+//! 24 bytes for each file with content, and a path for each inode with several names.
 
 use std::collections::HashSet;
 use std::io::Write;

@@ -1,5 +1,5 @@
-//! The options of `sinter mount -o`: ours, those of mount(8) and fstab(5), and those of dwarfs(1)
-//! and squashfuse(1).
+//! The options of `sinter mount -o`: ours, and the options of mount(8), fstab(5), dwarfs(1) and
+//! squashfuse(1).
 //!
 //! In: options separated by commas. Out: settings of a mount. **Invariant:** an option is applied,
 //! has no effect on a read-only mount of ours by its meaning (each with a reason), or is refused
@@ -41,7 +41,7 @@ pub fn upper(name: &Path) -> Upper {
     }
 }
 
-/// What an option does.
+/// The effect of an option.
 #[derive(Clone, Copy)]
 enum Effect {
     /// Sets something that has no value.
@@ -81,7 +81,7 @@ const OPTIONS: &[(&[&str], Effect)] = &[
         ],
         Nothing,
     ),
-    // nothing writes to an image, and access times are those of the image
+    // nothing writes to an image, and access times come from the image
     (
         &[
             "atime",

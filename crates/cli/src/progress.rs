@@ -1,8 +1,8 @@
 //! Progress as people and programs see it: a line with a bar on a terminal, a plain line now and
-//! then elsewhere, JSON lines if asked, warnings above them. Implements `Observer` with counters
-//! and a stopwatch; one thread draws.
+//! then elsewhere, JSON lines if requested, warnings above them. Implements `Observer` with
+//! counters and a stopwatch; one thread draws.
 //!
-//! SIGUSR1 asks for a plain line, whatever is drawn.
+//! SIGUSR1 prints a plain line in every mode.
 
 mod line;
 mod overall;
@@ -84,7 +84,7 @@ pub struct Display {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What is shown while work is done, besides warnings.
+/// The display while work is done, apart from warnings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Show {
     /// A bar on a terminal, lines elsewhere.

@@ -2,7 +2,7 @@
 //!
 //! Enters an image and what of it is wanted; leaves a line for each name and each extended
 //! attribute, then the bytes of all files, one after another. **Invariant:** lines say where in
-//! these bytes each file is, and no name, target or attribute makes a line of its own. Facts: the
+//! these bytes each file is, and no name, target or attribute can begin another line. Facts: the
 //! output of unsquashfs 4.7.5, beside which a test runs. Memory: a path for each inode with several
 //! names, and 12 bytes for each file.
 
@@ -16,15 +16,15 @@ use sinterfs::{Error, FileType, Result};
 
 use crate::shell_pattern::Wanted;
 
-/// What is between the lines and the bytes.
+/// The separator between the lines and the bytes.
 const START_OF_DATA: &[u8] = b"#\n# START OF DATA - DO NOT MODIFY\n#\n";
 
-/// What of an image is written.
+/// The part of an image that is written.
 #[derive(Debug)]
 pub struct PseudoFileLines<'a> {
-    /// What is taken; all for no path.
+    /// The selected paths; all for no path.
     pub wanted: &'a Wanted,
-    /// What is left out.
+    /// The excluded paths.
     pub excluded: &'a Wanted,
     /// How many levels of directories are taken; directories of the last one are left out.
     pub max_depth: usize,
@@ -32,13 +32,13 @@ pub struct PseudoFileLines<'a> {
     pub threads: usize,
 }
 
-/// What was written: the files whose bytes follow, and the names that they were first met by.
+/// The written part: the files whose bytes follow, and their first names.
 #[derive(Default)]
 struct WrittenNames {
     files: Vec<Ino>,
     bytes: u64,
     first_paths: HashMap<Ino, Vec<u8>>,
-    /// What lines cannot say.
+    /// Features that lines cannot express.
     refused: Vec<Error>,
 }
 
@@ -128,7 +128,7 @@ impl WrittenNames {
         self.refused.push(Error::unsupported(what).path(path));
     }
 
-    /// Returns the letter of the type, the attributes, and what the type has besides.
+    /// Returns the letter of the type, the attributes, and the fields of the type.
     fn attributes(&mut self, row: &Row) -> Vec<u8> {
         let letter = match row.kind {
             FileType::File => 'R',
@@ -183,8 +183,8 @@ fn escaped(path: &[u8]) -> Vec<u8> {
     path.iter().flat_map(escape).collect()
 }
 
-/// Returns a value as it is, or behind `0t` with octal numbers for what cannot be printed; values
-/// that would be taken for such a form are given in it, too, and those that would continue a line.
+/// Returns a value as it is, or after `0t` with octal numbers for unprintable bytes; values that
+/// would be taken for such a form are given in it, too, and those that would continue a line.
 fn value_text(value: &[u8]) -> Vec<u8> {
     let seems_coded = matches!(value, [b'0', b'x' | b'X' | b's' | b'S' | b't' | b'T', ..]);
     let is_printable = |byte: &u8| (b' '..=b'~').contains(byte);

@@ -15,10 +15,10 @@ use sinterfs::{Error, FileType, Result};
 use crate::args::part::PartArgs;
 use crate::rows::{permissions, trimmed};
 
-/// What is printed.
+/// The selected output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum RdsquashfsForm {
-    /// What a directory holds, or a file, with attributes.
+    /// The entries of a directory, or a file, with attributes.
     List,
     /// A line for each file, as gensquashfs reads them.
     Describe,
@@ -42,7 +42,7 @@ pub struct RdsquashfsArgs {
 }
 
 impl RdsquashfsArgs {
-    /// Prints a listing of the paths. What cannot be read goes to `unread`.
+    /// Prints a listing of the paths. Unreadable entries go to `unread`.
     pub fn print(
         &self,
         form: RdsquashfsForm,

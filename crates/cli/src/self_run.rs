@@ -1,10 +1,10 @@
-//! What this program does when an image is behind it in its own file (`--self-mount`).
+//! The program with an image appended to its own file (`--self-mount`).
 //!
 //! In: the words of the command line. Out: words of a command of `sinter` about that image; or the
 //! program in the image, which takes the place of this process. **Invariant:** the image stays
 //! mounted as long as the program in it or any process that it started has the descriptor that it
 //! inherits, or anything in the mount is in use; then the mount and its directory are removed. The
-//! server is no child of the program, which may wait for all of its own.
+//! server is not a child of the program, which may wait for all of its children.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -28,10 +28,10 @@ pub const OWN_FILE: &str = "/proc/self/exe";
 /// The word that makes the following ones a command line of `sinter`.
 pub const AS_SINTER: &str = "--sinter";
 
-/// What every word of ours begins with: all others are for the program in the image.
+/// The prefix of all our words; other words are for the program in the image.
 const OURS: &[u8] = b"--sinter-";
 
-/// What AppImages run.
+/// The program that AppImages run.
 const APP_RUN: &str = "AppRun";
 
 /// Something else to do than what the words say.
@@ -44,13 +44,13 @@ pub enum SelfRun {
     Text(String),
 }
 
-/// Returns whether an image is behind this program.
+/// Returns whether an image is appended to this program.
 pub fn is_in_image() -> bool {
     self_mount::of_file(OWN_FILE).is_ok_and(|found| found.is_some())
 }
 
-/// Returns what to do if an image is behind this program; `None` if there is none. Does not return
-/// if a program in the image runs.
+/// Returns the action if an image is appended to this program; `None` if there is none. Does not
+/// return if a program in the image runs.
 pub fn plan(words: &[OsString]) -> Result<Option<SelfRun>> {
     // without /proc, this program is what it is
     let Ok(Some(own)) = self_mount::of_file(OWN_FILE) else {

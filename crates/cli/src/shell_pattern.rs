@@ -23,7 +23,7 @@ pub enum NameForm {
     Literal,
 }
 
-/// What was asked for; everything for no path.
+/// The selected paths; everything for no path.
 #[derive(Debug)]
 pub struct Wanted(Vec<Vec<NamePattern>>);
 
@@ -37,7 +37,7 @@ enum NamePattern {
 
 impl Wanted {
     /// Parses paths; fails for the extended patterns of shells, for patterns that are not UTF-8,
-    /// and for what is no regular expression.
+    /// and for what is not a regular expression.
     pub fn new(paths: &[OsString], how: NameForm) -> Result<Self> {
         let names = |path: &OsString| {
             let path = names::bytes(path);
@@ -49,8 +49,7 @@ impl Wanted {
         Ok(Self(paths.iter().map(names).collect::<Result<_>>()?))
     }
 
-    /// Returns whether a path is one that was asked for, below one, or a directory that matches the
-    /// beginning of one.
+    /// Returns whether a path is selected, below a selected one, or a directory on the way to one.
     pub fn holds(&self, path: &[u8], is_directory: bool) -> bool {
         let leads_to = |names: &Vec<NamePattern>| {
             let mut parts = path.split(|&byte| byte == b'/');
@@ -67,7 +66,7 @@ impl Wanted {
         self.0.is_empty() || self.0.iter().any(leads_to)
     }
 
-    /// Returns whether a path matches the beginning of one that was asked for, and not all of it.
+    /// Returns whether a path is on the way to a selected one.
     pub fn lead_below(&self, path: &[u8]) -> bool {
         let parts: Vec<&[u8]> = path.split(|&byte| byte == b'/').collect();
         self.0.iter().any(|names| {
@@ -95,7 +94,7 @@ impl NamePattern {
         if how == NameForm::Expressions {
             let text = String::from_utf8_lossy(typed);
             let built = RegexBuilder::new(&text).unicode(false).build();
-            let wrong = |_| Error::invalid(format!("`{text}` is no regular expression"));
+            let wrong = |_| Error::invalid(format!("`{text}` is not a regular expression"));
             return built.map(Self::Expression).map_err(wrong);
         }
         if !typed.iter().any(|byte| b"*?[\\".contains(byte)) {
@@ -116,7 +115,7 @@ impl NamePattern {
         }
         let text = names::os_string(escaped).into_string();
         let text = text.map_err(|text| Error::invalid("a pattern has to be UTF-8").path(text))?;
-        // what is no pattern, as a bracket that nothing closes, stands for itself
+        // text that is not a pattern, such as an unclosed bracket, is literal
         let Ok(glob) = GlobBuilder::new(&text).backslash_escape(true).build() else {
             return literal();
         };

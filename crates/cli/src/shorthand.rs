@@ -1,7 +1,7 @@
 //! Command lines without a verb of ours that still have one meaning.
 //!
 //! In: the words of a command line. Out: the same, with the verb that does it. **Invariant:** a
-//! word that is a verb is taken as one, whatever files there are.
+//! word that is a verb is taken as one, even if a file has that name.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

@@ -43,7 +43,7 @@ fn reported_changes(report: &DiffReport) -> Vec<&Change> {
         .collect()
 }
 
-/// Returns the key by which changes are printed: each component, those of one side alone first.
+/// Returns the key by which changes are printed: each component, entries of only one side first.
 fn sort_key(path: &[u8], lone: &HashSet<&[u8]>) -> Vec<(bool, Vec<u8>)> {
     let prefixes = parents(path).chain([path]).filter(|path| !path.is_empty());
     let key = prefixes.map(|prefix| {
@@ -100,7 +100,7 @@ fn lines(change: &Change, out: &mut Vec<u8>) {
     }
 }
 
-/// Unpacks the files that differ, or that one side has alone, to `old` and `new` in a directory.
+/// Unpacks the files that differ, or that only one side has, to `old` and `new` in a directory.
 pub fn unpack(
     report: &DiffReport,
     trees: [&Path; 2],

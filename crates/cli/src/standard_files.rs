@@ -21,7 +21,7 @@ use sinterfs::{Error, Result};
 /// The writer of everything that is printed.
 pub struct StandardOutput(io::StdoutLock<'static>);
 
-/// Returns standard output, for this thread alone until it is dropped.
+/// Returns standard output, exclusively for this thread until it is dropped.
 pub fn output() -> StandardOutput {
     StandardOutput(io::stdout().lock())
 }
@@ -83,7 +83,7 @@ static BEFORE_MAIN: extern "C" fn() = before_main;
 
 /// Opens closed descriptors so that the wrong direction stays an error: standard input for writing
 /// only, standard output as a directory, which no name such as `/dev/stdout` opens for writing.
-/// What is written to standard error is lost, which changes nothing.
+/// Failures of writing to standard error are ignored.
 #[cfg(target_os = "linux")]
 extern "C" fn before_main() {
     use std::os::fd::IntoRawFd;

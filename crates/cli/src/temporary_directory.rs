@@ -53,7 +53,7 @@ impl TemporaryDirectory {
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
         if !self.0.as_os_str().is_empty() {
-            // whatever keeps it there is not ours
+            // files that keep it there are not ours
             let _ = std::fs::remove_dir(&self.0);
         }
     }

@@ -30,7 +30,7 @@ pub fn count(number: u64, what: &str) -> String {
     }
 }
 
-/// Formats those of several numbers that are not zero, with commas.
+/// Formats the nonzero ones of several numbers, with commas.
 pub fn counts(numbers: &[(u64, &str)]) -> String {
     let some = numbers.iter().filter(|(number, _)| *number > 0);
     let some: Vec<String> = some.map(|(number, what)| count(*number, what)).collect();
@@ -62,7 +62,7 @@ pub fn warn(message: &str) {
 /// The most paths that are printed of one loss; JSON reports list more.
 const NAMED: usize = 100;
 
-/// Formats losses as warnings; `--quiet` suppresses none but that of the precision of times.
+/// Formats losses as warnings; `--quiet` suppresses only the loss of precision of times.
 pub fn losses(format: &str, losses: &[Loss], quiet: bool) {
     named_losses(format, losses);
     for loss in losses.iter().filter(|loss| !(quiet && loss.is_precision())) {

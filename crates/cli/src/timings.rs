@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use sinterfs::model::Stage;
 
-/// The rows, in their order. Without a stage of their own: deciding the order of files, and making
-/// the image durable.
+/// The rows, in their order. Without a separate stage: deciding the order of files, and making the
+/// image durable.
 const ROWS: [&str; 11] = [
     "scan", "base", "dedupe", "order", "segment", "compress", "write", "finish", "extract",
     "verify", "sync",

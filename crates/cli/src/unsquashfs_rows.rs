@@ -22,7 +22,7 @@ const OWNER_AND_SIZE: usize = 27;
 /// The columns from the owner to the numbers of a device.
 const OWNER_OF_DEVICE: usize = 20;
 
-/// What a line shows.
+/// The contents of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Columns {
     /// The name.
@@ -45,13 +45,13 @@ pub struct UnsquashfsRows<'a> {
     pub max_depth: usize,
     /// The name of the root.
     pub root: &'a [u8],
-    /// What is left out.
+    /// The excluded paths.
     pub excluded: &'a Wanted,
 }
 
 impl UnsquashfsRows<'_> {
-    /// Prints what is below the paths, and the directories that lead to them; all for no path. What
-    /// cannot be read goes to `unread`.
+    /// Prints what is below the paths, and the directories that lead to them; all for no path.
+    /// Unreadable entries go to `unread`.
     pub fn print(
         &self,
         image: &dyn Image,
@@ -110,7 +110,7 @@ impl UnsquashfsRows<'_> {
         line
     }
 
-    /// Formats type, permissions, owners, size and time, with a space behind them.
+    /// Formats type, permissions, owners, size and time, with a space after them.
     fn attributes(&self, row: &Row, user: &str, group: &str) -> Vec<u8> {
         let owners = format!("{user}/{group}");
         let size = match row.rdev {

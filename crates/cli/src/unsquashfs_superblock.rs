@@ -35,7 +35,7 @@ const ALGORITHMS: [&str; 5] = [
     "lzo1x_999",
 ];
 
-/// What is printed.
+/// The selected output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum UnsquashfsFacts {
     /// The whole superblock.

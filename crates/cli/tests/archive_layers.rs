@@ -129,7 +129,7 @@ fn built(work: &Path, sources: &[&str], flags: &[&str]) -> Listing {
 }
 
 #[test]
-fn three_layers_are_what_overlayfs_shows() {
+fn three_layers_match_overlayfs() {
     if !is_root() {
         return;
     }
@@ -261,7 +261,7 @@ layout('two', [inner])
 "#;
 
 #[test]
-fn what_is_left_out_of_a_layer_still_hides_what_is_below() {
+fn excluded_entries_of_a_layer_still_hide_lower_layers() {
     let dir = scratch();
     let work = dir.path();
     shell(
@@ -376,7 +376,7 @@ fn an_oci_layout_is_its_layers() {
 }
 
 #[test]
-fn layers_are_what_their_digests_say_whoever_made_those() {
+fn layers_must_match_their_digests() {
     let work = scratch();
     let layout = work.path().join("layout");
     let refused_or_built = |algorithm: &str, hex: &str| {

@@ -62,7 +62,7 @@ fn theirs(work: &Path, archive: &Path, program: &str, made: i64) -> Option<Listi
 }
 
 #[test]
-fn tars_of_upstream_are_what_tar_and_bsdtar_read() {
+fn upstream_tars_match_tar_and_bsdtar() {
     let found = sinterfs_testkit::shared("vectors/upstream");
     let (Some(root), true, true, true) = (found, is_root(), has("tar"), has("bsdtar")) else {
         return;
@@ -440,7 +440,7 @@ fn archives_that_are_cut_or_damaged_leave_no_image() {
     assert_eq!(code(&tar[..end]), Some(1));
     for (bytes, words) in [
         (&tar[..end], "may be cut off"),
-        (&[&tar[..], &tar[..]].concat(), "more behind its end"),
+        (&[&tar[..], &tar[..]].concat(), "data after its end"),
     ] {
         let path = work.path().join("damaged");
         fs::write(&path, bytes).unwrap();
@@ -553,7 +553,7 @@ fn sums_of_cpio_are_compared() {
 }
 
 #[test]
-fn debian_packages_are_what_dpkg_unpacks() {
+fn debian_packages_match_dpkg() {
     if !(can_make_trees() && has("dpkg-deb")) {
         return;
     }
@@ -584,7 +584,7 @@ fn debian_packages_are_what_dpkg_unpacks() {
 }
 
 #[test]
-fn rpm_packages_are_what_bsdtar_unpacks() {
+fn rpm_packages_match_bsdtar() {
     if !(can_make_trees() && has("rpmbuild") && has("bsdtar")) {
         return;
     }

@@ -64,7 +64,7 @@ fn python_restores_names_and_contents() {
 }
 
 #[test]
-fn cpio_and_bsdcpio_restore_what_cpio_has() {
+fn cpio_and_bsdcpio_restore_our_cpio_archives() {
     let Some(shared) = vectors() else { return };
     if !is_root() || !has("cpio") || !has("bsdcpio") {
         return;

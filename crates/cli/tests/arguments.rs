@@ -31,7 +31,7 @@ fn called(work: &Path, words: &[&str]) -> Output {
 }
 
 #[test]
-fn each_says_what_is_wrong() {
+fn messages_name_the_wrong_argument() {
     let work = place();
     let before = fs::read(work.path().join("i")).unwrap();
     for (words, code, said) in [
@@ -175,7 +175,7 @@ fn images_are_not_for_terminals() {
 }
 
 #[test]
-fn quiet_is_not_silent_about_what_is_lost() {
+fn quiet_still_reports_losses() {
     let work = place();
     let socket = std::os::unix::net::UnixListener::bind(work.path().join("d/socket")).unwrap();
     called(work.path(), &["build", "-q", "--force", "d", "-o", "i"]);

@@ -48,7 +48,7 @@ fn fails(output: &Output, code: i32, word: &str) {
 }
 
 #[test]
-fn what_is_no_image_is_refused() {
+fn refuses_files_that_are_not_images() {
     let work = scratch();
     let text = work.path().join("text");
     fs::write(&text, "not an image at all\n".repeat(100)).unwrap();

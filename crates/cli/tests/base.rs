@@ -148,7 +148,7 @@ fn count(json: &serde_json::Value, name: &str) -> u64 {
 }
 
 #[test]
-fn what_did_not_change_needs_no_new_block() {
+fn unchanged_files_need_no_new_block() {
     let work = scratch();
     let at = |name: &str| work.path().join(name);
     tree(&at("tree"));
@@ -165,7 +165,7 @@ fn what_did_not_change_needs_no_new_block() {
 }
 
 #[test]
-fn what_changed_is_stored_and_nothing_else() {
+fn stores_only_changes() {
     let work = scratch();
     let at = |name: &str| work.path().join(name);
     let dir = at("tree");
@@ -247,7 +247,7 @@ fn every_image_of_upstream_is_a_base() {
 }
 
 #[test]
-fn what_is_no_base_is_refused() {
+fn refuses_unsuitable_bases() {
     let work = scratch();
     let at = |name: &str| work.path().join(name);
     let dir = at("tree");

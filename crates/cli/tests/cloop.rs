@@ -106,7 +106,7 @@ fn version_4_and_the_name_of_the_other_program() {
     for (flags, expected) in [
         (
             &["--version", "2", "-C", "xz"][..],
-            "version 2 has zlib alone",
+            "version 2 supports only zlib",
         ),
         (&["--version", "3"], "is read, but not written"),
         (&["-C", "xz", "-l", "10"], "must be from 0 to 9"),
@@ -347,7 +347,7 @@ fn the_partition_of_the_firmware_is_passed_over() {
     }
     assert!(made.status.success(), "{}", words_of(&made));
     for (disk, besides) in [
-        ("disk", "besides that of the firmware"),
+        ("disk", "besides the firmware's partition"),
         ("mbr", "besides FAT"),
     ] {
         let disk = path(disk);

@@ -165,7 +165,7 @@ fn the_kernel_shows_the_tree() {
 }
 
 #[test]
-fn objects_that_are_not_what_the_image_names_are_refused() {
+fn refuses_objects_with_other_content() {
     let work = scratch();
     let path = |name: &str| work.path().join(name);
     fs::create_dir(path("tree")).unwrap();
@@ -399,7 +399,7 @@ fn a_dump_gives_the_image_that_it_is_of() {
 }
 
 #[test]
-fn what_is_lost_is_told_and_what_means_nothing_refused() {
+fn reports_losses_and_refuses_useless_options() {
     let work = scratch();
     let (source, image) = (work.path().join("tree"), work.path().join("i.cfs"));
     fs::create_dir(&source).unwrap();

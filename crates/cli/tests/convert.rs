@@ -161,7 +161,7 @@ fn erofs_of_other_tools_becomes_ours_without_loss() {
 }
 
 #[test]
-fn to_squashfs_and_back_keeps_what_both_have() {
+fn to_squashfs_and_back_keeps_shared_features() {
     let (Some(shared), true, true) = (vectors(), is_root(), kernel_mounts("squashfs")) else {
         return;
     };
@@ -247,7 +247,7 @@ fn huge_sparse_files_are_converted_quickly() {
 }
 
 #[test]
-fn what_is_lost_is_told_and_refused_if_strict() {
+fn reports_losses_and_refuses_them_if_strict() {
     let work = scratch();
     let path = |name: &str| work.path().join(name);
     fs::create_dir(path("tree")).unwrap();
@@ -371,7 +371,7 @@ fn losses(command: &str, from: &Path, to: &Path, flags: &[&Vec<String>]) -> serd
 }
 
 #[test]
-fn every_pair_of_formats_keeps_what_a_build_of_the_files_keeps() {
+fn every_pair_of_formats_keeps_as_much_as_a_build_of_the_files() {
     let tools = ["setfattr", "setfacl"];
     if !is_root() || !tools.iter().all(|tool| support::archives::has(tool)) {
         return;
@@ -430,7 +430,7 @@ fn count(losses: &serde_json::Value, what: &str) -> u64 {
 }
 
 #[test]
-fn what_an_image_has_besides_files_is_counted() {
+fn counts_image_parts_that_are_not_files() {
     let work = scratch();
     fs::create_dir_all(work.path().join("tree/dir")).unwrap();
     fs::write(work.path().join("tree/file"), "content").unwrap();
@@ -483,7 +483,7 @@ fn what_an_image_has_besides_files_is_counted() {
 }
 
 #[test]
-fn what_a_capture_of_ntfs_has_is_counted_once_for_an_inode() {
+fn counts_ntfs_metadata_once_for_each_inode() {
     if !is_root() {
         return support::skip("only root mounts NTFS");
     }

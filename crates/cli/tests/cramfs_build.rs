@@ -103,7 +103,7 @@ fn holes_are_kept_and_threads_do_not_show() {
 }
 
 #[test]
-fn what_is_lost_is_counted() {
+fn counts_losses() {
     let work = scratch();
     let path = |name: &str| work.path().join(name);
     let tree = path("tree");
@@ -123,7 +123,7 @@ fn what_is_lost_is_counted() {
         "sinter: large: not kept",
         "sinter: sparse: not kept",
         "2 files of 16 MiB or more (left out)",
-        "1 names longer than 252 bytes (left out, with what is below)",
+        "1 names longer than 252 bytes (left out, with everything below them)",
         "1 hard links (separate inodes with the same content)",
         "times of modification",
     ] {

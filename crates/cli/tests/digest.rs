@@ -128,7 +128,7 @@ fn every_command_that_reads_keeps_to_a_digest() {
 }
 
 #[test]
-fn a_mount_serves_nothing_else_than_what_the_digest_is_of() {
+fn a_mount_serves_only_bytes_that_match_the_digest() {
     let work = scratch();
     let flags = [
         "-C",
@@ -251,7 +251,7 @@ fn images_of_other_formats_have_their_digests_beside_them() {
         refused(
             &wrong,
             3,
-            "the image has no digests, and those of the whole file have the root",
+            "the image has no digests, and the digests of the whole file have the root",
         );
         let wrong = try_run(["ls", path, "--digest", WRONG, "--digest-file", file]);
         refused(&wrong, 3, "the digests in the file have the root");
@@ -342,7 +342,7 @@ fn content_elsewhere_is_refused_or_compared() {
 }
 
 #[test]
-fn what_the_sums_are_of_is_what_sha256sum_says() {
+fn sums_match_sha256sum() {
     let work = scratch();
     let tree = tree(work.path());
     let image = work.path().join("image.squashfs");

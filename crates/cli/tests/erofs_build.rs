@@ -129,7 +129,7 @@ fn make_edges(tree: &Path) {
 }
 
 #[test]
-fn every_kernel_gets_what_it_mounts() {
+fn images_for_each_kernel_use_only_its_features() {
     const PADDING: u32 = 1;
     const CONFIGS: u32 = 2;
     const INLINE: u32 = 0x10;
@@ -220,7 +220,7 @@ fn equal_files_are_stored_once() {
 }
 
 #[test]
-fn an_image_tells_what_was_asked() {
+fn images_have_the_requested_features() {
     let work = scratch();
     let (source, image) = (work.path().join("tree"), work.path().join("i.erofs"));
     fs::create_dir(&source).unwrap();
@@ -260,7 +260,7 @@ fn an_image_tells_what_was_asked() {
 }
 
 #[test]
-fn what_is_not_written_is_refused() {
+fn refuses_unsupported_options() {
     let work = scratch();
     let (source, image) = (work.path().join("tree"), work.path().join("i.erofs"));
     fs::create_dir(&source).unwrap();

@@ -66,7 +66,7 @@ fn make_alike(tree: &Path) {
 }
 
 #[test]
-fn files_refer_to_what_they_have_in_common() {
+fn files_share_equal_ranges() {
     let (Some(shared), true) = (vectors(), kernel_mounts("erofs")) else {
         return;
     };
@@ -322,7 +322,7 @@ fn packed_bytes(image: &Path) -> usize {
 }
 
 #[test]
-fn all_files_may_be_in_the_packed_inode_and_what_is_equal_is_there_once() {
+fn the_packed_inode_holds_equal_files_once() {
     let (Some(shared), true) = (vectors(), kernel_mounts("erofs")) else {
         return;
     };
@@ -390,13 +390,13 @@ fn the_number_of_threads_and_memory_change_nothing() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn refuses_impossible_options() {
     let work = scratch();
     let (source, image) = (work.path().join("tree"), work.path().join("i.erofs"));
     fs::create_dir(&source).unwrap();
     for (flags, word) in [
         (&["-Ededupe", "--target-kernel=5.15"][..], "6.1 and newer"),
-        (&["-Ededupe", "-Cnone"], "where they are compressed"),
+        (&["-Ededupe", "-Cnone"], "only compressed files"),
         (
             &["-Eztailpacking", "--target-kernel=5.15"],
             "5.17 and newer",
@@ -411,10 +411,10 @@ fn what_cannot_be_is_refused() {
             &["-Eall-fragments", "--target-kernel=5.17"],
             "6.1 and newer",
         ),
-        (&["-Eall-fragments", "-Cnone"], "where they are compressed"),
+        (&["-Eall-fragments", "-Cnone"], "only compressed files"),
         (&["-Eall-fragments,^fragments"], "^fragments"),
         (&["-Efragments", "--target-kernel=5.17"], "6.1 and newer"),
-        (&["-Efragments", "-Cnone"], "where they are compressed"),
+        (&["-Efragments", "-Cnone"], "only compressed files"),
         (&["-Edup"], "extended option `dup`"),
         (&["-E", "dedupe,"], "extended option ``"),
     ] {

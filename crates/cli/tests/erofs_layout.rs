@@ -137,7 +137,7 @@ fn a_hole_of_a_tebibyte_stays_one() {
 }
 
 #[test]
-fn what_chunks_cannot_be_is_refused() {
+fn refuses_impossible_chunk_sizes() {
     let work = scratch();
     let (source, image) = (work.path().join("tree"), work.path().join("i.erofs"));
     fs::create_dir(&source).unwrap();

@@ -269,7 +269,7 @@ fn check_partial(dir: &Path, args: &[&str]) -> Output {
 }
 
 #[test]
-fn what_is_printed_is_right_or_an_error() {
+fn output_is_right_or_an_error() {
     let Some(work) = work() else { return };
     let dir = work.path();
     let before = files(dir);

@@ -46,7 +46,7 @@ fn blocks(image: &Path) -> (Vec<String>, u64) {
 }
 
 #[test]
-fn what_a_mount_recorded_comes_first() {
+fn recorded_files_come_first() {
     if !Path::new("/dev/fuse").exists() {
         support::skip("needs /dev/fuse");
         return;
@@ -171,7 +171,7 @@ fn wait_for(path: &Path, is_there: impl Fn(&[u8]) -> bool) -> Vec<u8> {
 }
 
 #[test]
-fn what_nobody_reads_is_forgotten() {
+fn unread_files_leave_the_record() {
     if !Path::new("/dev/fuse").exists() {
         support::skip("needs /dev/fuse");
         return;
@@ -200,7 +200,7 @@ fn what_nobody_reads_is_forgotten() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said() {
+fn reports_unusable_hot_lists() {
     let work = scratch();
     let at = |name: &str| work.path().join(name);
     let source = at("tree");

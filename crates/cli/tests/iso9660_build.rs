@@ -104,7 +104,7 @@ fn everybody_reads_the_source() {
 }
 
 #[test]
-fn bsdtar_unpacks_what_it_knows() {
+fn bsdtar_unpacks_known_extensions() {
     let Some(shared) = vectors() else {
         return;
     };
@@ -350,7 +350,7 @@ fn xattrs_and_acls_are_those_that_xorriso_reads() {
 }
 
 #[test]
-fn what_is_lost_is_counted() {
+fn counts_losses() {
     let work = scratch();
     let path = |name: &str| work.path().join(name);
     let make = "mkdir tree; touch -d 1850-01-01 tree/old; touch -d 2200-01-01 tree/new; \

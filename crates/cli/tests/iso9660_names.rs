@@ -18,7 +18,7 @@ fn extracted(image: &Path, to: &Path) {
 }
 
 #[test]
-fn images_hold_what_those_of_the_real_tools_hold() {
+fn images_match_the_real_tools() {
     let Some(shared) = vectors() else {
         return;
     };
@@ -129,7 +129,7 @@ fn boot_images_are_files_of_the_tree() {
 }
 
 #[test]
-fn what_is_not_done_is_refused() {
+fn refuses_unsupported_options() {
     let work = scratch();
     let path = |name: &str| work.path().join(name);
     fs::create_dir(path("tree")).unwrap();
@@ -146,7 +146,7 @@ fn what_is_not_done_is_refused() {
         ("-o i -A a,b tree", "-A: the value must not contain a comma"),
         ("-o i -isohybrid-gpt-basdat tree", "-isohybrid-mbr FILE"),
         ("-o i -file-mode rw tree", "not an octal number"),
-        ("-o i -udf tree", "there is no tree of UDF"),
+        ("-o i -udf tree", "UDF trees are not written"),
         ("-o i -frobnicate tree", "--help"),
     ] {
         let args: Vec<&str> = words.split(' ').collect();

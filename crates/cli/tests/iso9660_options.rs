@@ -103,7 +103,7 @@ fn graft_points_and_several_sources_are_those_of_the_real_tools() {
 }
 
 #[test]
-fn patterns_exclude_what_they_do_in_the_real_tools() {
+fn exclude_patterns_match_the_real_tools() {
     let work = scratch();
     let work = work.path();
     make_trees(work);

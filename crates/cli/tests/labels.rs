@@ -163,7 +163,7 @@ fn told(work: &Path, path: &str, kind: &str) -> Option<String> {
 }
 
 #[test]
-fn every_file_has_the_label_that_matchpathcon_tells() {
+fn labels_match_matchpathcon() {
     if !has("matchpathcon") || !is_root() {
         return;
     }
@@ -302,7 +302,7 @@ fn definitions_are_labelled_and_may_have_labels_of_their_own() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn errors_name_the_line() {
     let work = scratch();
     let work = work.path();
     fs::create_dir(work.join("tree")).unwrap();

@@ -269,7 +269,7 @@ etc
 }
 
 #[test]
-fn stat_says_what_stat_says() {
+fn stat_matches_coreutils() {
     let (work, images) = images();
     let tree = work.path().join("d");
     for image in images {

@@ -68,7 +68,7 @@ fn same(expected: &Path, found: &Path, what: &str) {
 }
 
 #[test]
-fn lists_of_bsdtar_are_what_bsdtar_reads_of_them() {
+fn lists_of_bsdtar_match_bsdtar() {
     if !is_root() || !has("bsdtar") {
         return;
     }
@@ -178,7 +178,7 @@ fn our_own_lists_go_round() {
 }
 
 #[test]
-fn content_is_where_a_list_says_and_what_it_says() {
+fn content_comes_from_the_named_place_and_matches_its_digest() {
     let work = scratch();
     let work = work.path();
     fs::create_dir_all(work.join("store/sub")).unwrap();

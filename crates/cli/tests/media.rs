@@ -408,7 +408,7 @@ fn codecs_of_samples_pay_and_do_not_depend_on_threads() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn refuses_codecs_that_do_not_fit_the_category() {
     let work = scratch();
     let tree = work.path().join("tree");
     fs::create_dir(&tree).unwrap();
@@ -501,7 +501,7 @@ fn audio_is_recompressed_with_a_codec_of_its_own() {
 }
 
 #[test]
-fn upstream_reads_and_recompresses_what_we_write() {
+fn upstream_reads_and_recompresses_our_images() {
     let (Some(dwarfsck), Some(dwarfsextract), Some(mkdwarfs)) =
         (peer("dwarfsck"), peer("dwarfsextract"), peer("mkdwarfs"))
     else {
@@ -585,7 +585,7 @@ fn upstream_reads_and_recompresses_what_we_write() {
 }
 
 #[test]
-fn what_looks_incompressible_is_searched_for_repeats() {
+fn incompressible_content_is_searched_for_repeats() {
     let work = scratch();
     let tree = work.path().join("tree");
     fs::create_dir(&tree).unwrap();

@@ -148,7 +148,7 @@ fn layers(work: &Path) -> [PathBuf; 2] {
 }
 
 #[test]
-fn overlays_tell_and_count_what_they_hide() {
+fn overlays_report_and_count_hidden_entries() {
     let work = scratch();
     layers(work.path());
     let out = work.path().join("out");
@@ -199,7 +199,7 @@ fn overlays_tell_and_count_what_they_hide() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn refuses_conflicting_and_invalid_sources() {
     let work = scratch();
     layers(work.path());
     fs::create_dir(work.path().join("sub")).unwrap();

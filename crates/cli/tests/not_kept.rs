@@ -164,7 +164,7 @@ impl Work {
 }
 
 #[test]
-fn every_writer_names_what_it_cannot_keep() {
+fn every_writer_names_its_losses() {
     let work = Work::new();
     let (tar, other) = (work.path("a.tar"), work.path("other.dwarfs"));
     for (number, object) in objects().into_iter().enumerate() {
@@ -237,7 +237,7 @@ fn all_ways_that_write_name_it() {
 }
 
 #[test]
-fn archives_name_what_they_leave_out() {
+fn archives_name_omitted_entries() {
     let work = Work::new();
     let (tree, object) = (work.path("tree"), work.path("tree/object"));
     let (socket, large) = (work.path("socket.sqfs"), work.path("large.sqfs"));

@@ -98,7 +98,7 @@ fn access(path: &Path) -> (u32, u32, u32, Option<Vec<u8>>) {
 }
 
 #[test]
-fn what_replaces_a_file_has_its_owner_group_and_list() {
+fn a_replacement_keeps_owner_group_and_access_list() {
     if !is_root() {
         return;
     }
@@ -161,7 +161,7 @@ fn what_replaces_a_file_has_its_owner_group_and_list() {
 }
 
 #[test]
-fn who_may_not_give_a_file_its_owner_opens_it_to_nobody() {
+fn a_replacement_with_another_owner_grants_no_access() {
     if !is_root() {
         return;
     }

@@ -347,7 +347,7 @@ fn flip(path: &Path, at: usize) {
 }
 
 #[test]
-fn what_is_not_damaged_is_not_written() {
+fn undamaged_files_are_not_rewritten() {
     let work = scratch();
     let (image, sound, parity) = protected(work.path());
     let made = fs::read(&parity).unwrap();
@@ -544,7 +544,7 @@ fn parity_may_be_elsewhere_and_of_any_file() {
 }
 
 #[test]
-fn what_cannot_be_repaired_is_left_as_it_is() {
+fn irreparable_files_are_left_unchanged() {
     let work = scratch();
     let dir = work.path();
     fs::create_dir(dir.join("tree")).unwrap();

@@ -21,7 +21,7 @@ fn succeeds(command: &mut Command) {
 }
 
 #[test]
-fn upstream_reads_what_we_write() {
+fn upstream_reads_our_images() {
     let (Some(dwarfsck), Some(dwarfsextract)) = (peer("dwarfsck"), peer("dwarfsextract")) else {
         return;
     };
@@ -99,7 +99,7 @@ fn upstream_reads_what_we_write() {
 }
 
 #[test]
-fn we_read_what_upstream_writes_now() {
+fn we_read_images_of_current_upstream() {
     let Some(mkdwarfs) = peer("mkdwarfs") else {
         return;
     };

@@ -48,7 +48,7 @@ fn the_number_of_threads_and_a_pipe_change_nothing() {
 }
 
 #[test]
-fn a_name_tells_the_format_and_each_of_many_is_found() {
+fn the_name_decides_the_format_and_each_of_many_files_is_found() {
     for (format, count) in [("squashfs", 100_000), ("erofs", 20_000)] {
         if kernel_mounts(format) {
             finds_each_of(format, count);

@@ -218,7 +218,7 @@ fn every_source_and_format_has_the_same_files() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn refuses_invalid_definitions() {
     let dir = scratch();
     let work = dir.path();
     make(work);

@@ -92,7 +92,7 @@ fn an_option_of_other_formats_is_refused() {
 }
 
 #[test]
-fn what_is_no_image_has_none() {
+fn archives_and_directories_take_no_reader_options() {
     let files = Files::new();
     let (offset, partition) = (("--offset", "images"), ("--partition", "images"));
     for archive in ["tar", "cpio"] {
@@ -115,7 +115,7 @@ fn what_is_no_image_has_none() {
 }
 
 #[test]
-fn what_is_inside_of_a_device_decides() {
+fn the_image_inside_a_device_decides() {
     let files = Files::new();
     for inside in ["wim", "squashfs"] {
         let device = files.path(&format!("{inside}.cloop"));

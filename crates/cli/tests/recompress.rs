@@ -110,7 +110,7 @@ fn unpacked(file: &Path, work: &Path) -> PathBuf {
 }
 
 #[test]
-fn upstream_reads_what_was_recompressed() {
+fn upstream_reads_recompressed_images() {
     let (Some(dwarfsck), Some(dwarfsextract)) = (peer("dwarfsck"), peer("dwarfsextract")) else {
         return;
     };

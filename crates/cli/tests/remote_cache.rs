@@ -95,7 +95,7 @@ impl Scene {
 }
 
 #[test]
-fn what_is_cached_is_not_fetched_again() {
+fn cached_bytes_are_not_fetched_again() {
     let scene = Scene::new();
     scene.read(&[]);
     let (_, first) = scene.sent();
@@ -220,12 +220,12 @@ fn a_cache_that_cannot_be_used_is_not_used() {
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(words.contains("not cached"), "{words}");
     std::fs::remove_file(scene.cache()).unwrap();
-    // one that others may write to
+    // one that other users may write to
     std::fs::create_dir(scene.cache()).unwrap();
     std::fs::set_permissions(scene.cache(), PermissionsExt::from_mode(0o777)).unwrap();
     let output = scene.read(&[]);
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(words.contains("others may write"), "{words}");
+    assert!(words.contains("other users may write"), "{words}");
 }
 
 #[test]

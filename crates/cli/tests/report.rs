@@ -216,7 +216,7 @@ fn untimed(page: &str) -> String {
 }
 
 #[test]
-fn a_build_tells_how_long_it_took() {
+fn a_build_reports_its_duration() {
     let work = scratch();
     let tree = tree(work.path());
     let (image, html) = (work.path().join("image"), work.path().join("page.html"));

@@ -248,7 +248,7 @@ fn section(image: &[u8], kind: u16) -> std::ops::Range<usize> {
 }
 
 #[test]
-fn attributes_of_other_metadata_are_told_and_left_out() {
+fn reports_and_omits_foreign_attributes() {
     const XATTRS: u16 = 0x5801;
     let work = scratch();
     let path = |name: &str| work.path().join(name);

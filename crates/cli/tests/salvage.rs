@@ -164,10 +164,7 @@ fn an_image_that_lost_its_end_is_mounted_on_request() {
     assert_eq!(refused.status.code(), Some(3), "{refused:?}");
     let told = run(["mount", "--salvage", path, mnt.to_str().unwrap()]);
     let mounted = Mounted(mnt);
-    assert!(
-        words(&told).contains("what follows is not read"),
-        "{told:?}"
-    );
+    assert!(words(&told).contains("the rest is not read"), "{told:?}");
     assert!(read_pages(&mounted.0, &files).is_empty());
     drop(mounted);
     // a superblock of EROFS that does not match its checksum
@@ -192,7 +189,7 @@ fn an_image_that_lost_its_end_is_mounted_on_request() {
 }
 
 #[test]
-fn damage_is_shown_and_what_else_is_known() {
+fn damage_is_shown_beside_intact_attributes() {
     let work = scratch();
     tree(&work.path().join("tree"));
     let image = work.path().join("image");
@@ -268,7 +265,7 @@ fn with_copy(work: &Path) -> (PathBuf, Vec<u8>) {
 }
 
 #[test]
-fn the_use_of_a_copy_is_told() {
+fn reports_the_use_of_a_metadata_copy() {
     let work = scratch();
     let (image, sound) = with_copy(work.path());
     let (path, new) = (image.to_str().unwrap(), work.path().join("new"));

@@ -196,7 +196,7 @@ fn saved_images_are_their_layers() {
 }
 
 #[test]
-fn skopeo_writes_what_we_read() {
+fn we_read_images_of_skopeo() {
     if !has("skopeo") {
         return;
     }
@@ -491,7 +491,7 @@ fn the_configuration_is_kept() {
 }
 
 #[test]
-fn an_image_that_is_not_unpacked_is_told_of() {
+fn saved_images_read_as_archives_get_a_hint() {
     let work = scratch();
     let work = work.path();
     shell(work, LAYOUT);
@@ -554,7 +554,7 @@ fn a_tar_may_lack_its_last_padding_but_no_content() {
 }
 
 #[test]
-fn what_is_no_image_or_damaged_is_refused() {
+fn refuses_damaged_images_and_other_archives() {
     let work = scratch();
     let work = work.path();
     shell(work, LAYOUT);

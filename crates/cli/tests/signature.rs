@@ -270,7 +270,7 @@ fn an_image_holds_its_signature() {
 }
 
 #[test]
-fn what_is_before_and_after_an_image_is_signed_or_named() {
+fn bytes_around_an_image_are_signed_or_named() {
     let work = scratch();
     let dir = work.path();
     let key = dir.join("k");

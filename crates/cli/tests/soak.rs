@@ -172,7 +172,7 @@ fn act(dice: &mut Dice, source: &Path, mounted: &Path) -> u64 {
 }
 
 #[test]
-fn eight_readers_get_what_is_there_and_memory_stays_bounded() {
+fn eight_readers_get_right_bytes_within_bounded_memory() {
     if !support::is_root() || !kernel_serves() {
         return;
     }

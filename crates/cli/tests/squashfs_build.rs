@@ -410,7 +410,7 @@ fn knows_offsets() -> bool {
 }
 
 #[test]
-fn what_means_nothing_or_cannot_be_kept_is_told() {
+fn reports_losses_and_useless_options() {
     let work = scratch();
     let source = work.path().join("tree");
     fs::create_dir(&source).unwrap();
@@ -496,7 +496,7 @@ fn an_image_behind_a_header_mounts_at_its_offset() {
 }
 
 #[test]
-fn what_looks_compressed_is_tried() {
+fn compressed_content_is_still_tried() {
     let work = scratch();
     let (source, image) = (work.path().join("tree"), work.path().join("i.squashfs"));
     fs::create_dir(&source).unwrap();

@@ -113,7 +113,7 @@ fn hard_links_and_symlinks_take_the_place_of_files() {
 }
 
 #[test]
-fn what_a_killed_extraction_leaves_is_not_kept_as_a_file() {
+fn leftovers_of_a_killed_extraction_are_not_kept() {
     let work = place();
     let tree = work.path().join("large");
     fs::create_dir(&tree).unwrap();
@@ -187,7 +187,7 @@ fn others_read_nothing_of_a_mount_for_its_owner_and_root() {
 }
 
 #[test]
-fn access_lists_deny_what_the_group_bits_allow() {
+fn access_lists_deny_access_that_group_bits_allow() {
     if !is_root() {
         return;
     }

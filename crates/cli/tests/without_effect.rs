@@ -55,12 +55,12 @@ const CASES: &[(&str, &[&str], &str)] = &[
     (
         "wim",
         &["--no-categorize"],
-        "in which each file has blocks of its own",
+        "in which each file has its own blocks",
     ),
     (
         "squashfs",
         &["--no-fragments", "--no-categorize"],
-        "blocks of its own",
+        "its own blocks",
     ),
     ("wim", &["-l9", "--categorize=text"], ""),
     ("squashfs", &["--no-categorize"], ""),
@@ -235,7 +235,7 @@ fn a_dump_is_packed_as_it_is() {
 }
 
 #[test]
-fn a_list_tells_that_hard_links_are_not_in_it() {
+fn reports_hard_links_missing_from_a_list() {
     let work = place();
     fs::hard_link(
         work.path().join("tree/same"),

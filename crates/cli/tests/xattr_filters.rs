@@ -92,7 +92,7 @@ fn ours(options: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn builds_keep_what_is_chosen() {
+fn builds_keep_selected_xattrs() {
     if !is_root() || !has("setfattr") {
         return;
     }
@@ -144,7 +144,7 @@ fn builds_keep_what_is_chosen() {
 }
 
 #[test]
-fn extraction_restores_what_is_chosen() {
+fn extraction_restores_selected_xattrs() {
     if !is_root() || !has("setfattr") {
         return;
     }
@@ -200,7 +200,7 @@ fn wrong_expressions_are_refused() {
         let output = build.output().unwrap();
         assert!(!output.status.success());
         assert!(
-            words_of(&output).contains("no regular expression"),
+            words_of(&output).contains("not a regular expression"),
             "{}",
             words_of(&output)
         );

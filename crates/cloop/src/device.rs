@@ -1,11 +1,11 @@
 //! The device that an image holds: `ReadAt` over its decoded blocks.
 //!
-//! In: a source. Out: `CloopDevice`, whose bytes are those of the device.
+//! In: a source. Out: `CloopDevice`, which has the bytes of the device.
 //!
-//! **Invariant:** blocks are within the image; a block has at most twice as many stored bytes as
-//! decoded ones, and decodes to exactly the block size (the last one of version 4 to at most that,
-//! followed by zeros), or it is an error with its location. Memory: 16 bytes per block, and the
-//! cache.
+//! **Invariant:** blocks are within the image; the stored bytes of a block are at most twice its
+//! decoded bytes, and it decodes to exactly the block size (the last one of version 4 to at most
+//! that, followed by zeros), or it is an error with its location. Memory: 16 bytes per block, and
+//! the cache.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::layout::CloopVersion;
 pub struct OpenOptions {
     /// The offset of the image in its file.
     pub offset: u64,
-    /// Bounds of what the image may make the reader allocate.
+    /// Bounds of the memory that the image can make the reader allocate.
     pub limits: Limits,
     /// A cache of decoded blocks to share with the images inside.
     pub cache: Arc<BlockCache>,
@@ -76,7 +76,7 @@ impl CloopDevice {
         self.window.start()
     }
 
-    /// Decodes a block, which must have as many bytes as the buffer.
+    /// Decodes a block, which must fill the buffer exactly.
     fn decode(&self, block: usize, room: &mut [u8]) -> Result<()> {
         let IndexEntry { at, len, codec } = self.block(block)?;
         let len = u64::from(len);
@@ -98,7 +98,7 @@ impl CloopDevice {
         let may_be_short =
             self.header.version == CloopVersion::V4 && block.saturating_add(1) == self.stored.len();
         if may_be_short {
-            // decoders may leave anything behind what they decoded
+            // decoders may leave anything after the bytes they decoded
             room.get_mut(found..).unwrap_or_default().fill(0);
             return Ok(());
         }

@@ -14,10 +14,10 @@ use crate::layout::{BLOCK_SIZE_MAX, CloopVersion, HEADER_LEN, SCRIPT_LEN};
 /// The first bytes of every header: a shell script that names its version.
 const PREAMBLE: &[u8] = b"#!/bin/sh\n#V";
 
-/// Bytes behind those that have the version and the word `Format`.
+/// Bytes after the version and the word `Format`.
 const VERSION_LEN: usize = 12;
 
-/// The length of what is at the end of a file whose header has no number of blocks.
+/// The length of the trailer of a file whose header has no number of blocks.
 const TAIL_LEN: u64 = 8;
 
 /// The decoded header.
@@ -61,7 +61,7 @@ impl CloopHeader {
             return Ok((header, IndexLocation { kind, at, data }));
         }
         header.check(limits)?;
-        // that of an empty device is shorter
+        // an empty device has a shorter one
         let mut first = [0; 12];
         let here = len.saturating_sub(HEADER_LEN);
         let here = usize::try_from(here).unwrap_or(usize::MAX).min(first.len());

@@ -13,7 +13,7 @@ use crate::layout::{CloopVersion, HEADER_LEN};
 /// Bytes of memory that a block takes.
 pub(crate) const ENTRY_MEMORY: u64 = size_of::<IndexEntry>() as u64;
 
-/// What the entries of an index are.
+/// The kind of the entries of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IndexKind {
     /// Starts of 4 bytes, and the end of the last block.
@@ -26,7 +26,7 @@ pub(crate) enum IndexKind {
     Flagged,
     /// The start (8 bytes) and the length (4) of each, and 4 bytes more.
     Ranges,
-    /// Lengths of 4 bytes; blocks follow each other behind the header.
+    /// Lengths of 4 bytes; blocks follow each other after the header.
     Lengths,
 }
 
@@ -43,7 +43,7 @@ impl IndexKind {
         }
     }
 
-    /// Returns the kind of an index behind the header by its first bytes.
+    /// Returns the kind of an index after the header by its first bytes.
     pub(crate) fn with_first(version: CloopVersion, blocks: u32, first: [u8; 12]) -> Result<Self> {
         match version {
             CloopVersion::V4 => return Ok(Self::Flagged),
@@ -79,7 +79,7 @@ impl IndexKind {
         }
     }
 
-    /// Returns the length of the index of so many blocks in bytes.
+    /// Returns the length in bytes of the index of this number of blocks.
     pub(crate) fn len(self, blocks: u32) -> u64 {
         let more = match self {
             Self::Short | Self::Little | Self::Long | Self::Flagged => 1,
@@ -89,12 +89,12 @@ impl IndexKind {
     }
 }
 
-/// Where the index of blocks is, and what its entries are.
+/// The location of the index of blocks, and the kind of its entries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IndexLocation {
     pub(crate) kind: IndexKind,
     pub(crate) at: u64,
-    /// Where blocks may be.
+    /// The range of blocks.
     pub(crate) data: (u64, u64),
 }
 
@@ -149,7 +149,7 @@ impl BlockCodec {
     }
 }
 
-/// Where a block is stored.
+/// The location of a block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IndexEntry {
     pub(crate) at: u64,

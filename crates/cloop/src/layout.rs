@@ -1,4 +1,4 @@
-//! What header and index have in common: versions, lengths and limits.
+//! Definitions for header and index: versions, lengths and limits.
 //!
 //! **Invariant:** plain data. Format: `docs/formats/cloop.md`, "Layout".
 

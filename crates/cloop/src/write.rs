@@ -17,7 +17,7 @@ use crate::header::CloopHeader;
 use crate::index::{BlockCodec, IndexKind};
 use crate::layout::{BLOCK_SIZE_MAX, CloopVersion, HEADER_LEN, SCRIPT_LEN};
 
-/// What the first bytes do where the driver of cloop is: they mount the image.
+/// The first bytes, a script that mounts the image where the cloop driver exists.
 fn script(version: WrittenVersion) -> Vec<u8> {
     let number = match version {
         WrittenVersion::V2 => 2,
@@ -33,7 +33,7 @@ fn script(version: WrittenVersion) -> Vec<u8> {
 /// Blocks that a thread compresses before they are written.
 const BATCH: u64 = 16;
 
-/// Bytes of so many, before they are compressed.
+/// Bytes of a total, before compression.
 const BATCH_BYTES: u64 = 16 << 20;
 
 /// The version of an image that is written.
@@ -45,7 +45,7 @@ pub enum WrittenVersion {
     V4(BlockCodec),
 }
 
-/// How to write an image.
+/// Options for writing an image.
 #[derive(Debug, Clone, Copy)]
 pub struct WriteOptions {
     /// Bytes of a decoded block: a multiple of 512.
@@ -70,7 +70,7 @@ impl Default for WriteOptions {
     }
 }
 
-/// What was written.
+/// The summary of a written image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteReport {

@@ -71,7 +71,7 @@ impl Flags {
     }
 }
 
-/// The byte order of an image: that of the machine for which it was made.
+/// The byte order of an image, which is the order of its target machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ByteOrder {
     /// Least significant byte, and first bit field, first.

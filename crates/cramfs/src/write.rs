@@ -1,7 +1,7 @@
 //! Writes CRAMFS images of version 2: superblock, listings, then content.
 //!
 //! In: encoded blocks in sequence, then the tree and the map of its content. Out: an image.
-//! **Invariant:** the image depends on these and on the options alone. Format:
+//! **Invariant:** the image depends only on these and on the options. Format:
 //! `docs/formats/cramfs.md`.
 
 mod compression;

@@ -1,6 +1,6 @@
 //! Prints an image as text: the superblock, every fblock and every inode with its names.
 //!
-//! In: an opened image. Out: lines that depend on the image alone.
+//! In: an opened image. Out: lines that depend only on the image.
 //!
 //! **Invariant:** prints what is stored; inodes are in the order of the walk from the root.
 

@@ -1,5 +1,5 @@
-//! Checks an image: every hash of every section, the order of sections, the metadata, and, when
-//! asked, every block by decoding it.
+//! Checks an image: every hash of every section, the order of sections, the metadata, and, if
+//! requested, every block by decoding it.
 //!
 //! In: a source. Out: `Report`, which lists every problem with its location.
 //!

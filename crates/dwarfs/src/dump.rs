@@ -1,6 +1,6 @@
 //! Prints an image as text: sections, schema, and the tables of the metadata, one item per line.
 //!
-//! In: an opened image. Out: lines that depend on the image alone, for people and for golden tests.
+//! In: an opened image. Out: lines that depend only on the image, for people and for golden tests.
 //!
 //! **Invariant:** prints what is stored: tables are unpacked, but references are not resolved.
 

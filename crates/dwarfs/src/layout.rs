@@ -21,7 +21,7 @@ pub const MAJOR: u8 = 2;
 /// The newest minor version that can be read.
 pub const MINOR_ACCEPTED: u8 = 6;
 
-/// The minor version of written images (that of upstream 0.7.3 to 0.15).
+/// The minor version of written images (as in upstream 0.7.3 to 0.15).
 pub const MINOR_WRITTEN: u8 = 5;
 
 /// The first minor version with section headers v2 (hashes and numbers).
@@ -63,9 +63,9 @@ impl FileHeader {
 )]
 #[repr(C)]
 pub struct SectionHeaderV1 {
-    /// What the section holds.
+    /// The type of the section.
     pub kind: SectionType,
-    /// How it is encoded: the low byte of a `SectionCompression`.
+    /// Its encoding: the low byte of a `SectionCompression`.
     pub compression: u8,
     /// Not used.
     pub unused: u8,
@@ -89,9 +89,9 @@ pub struct SectionHeaderV2 {
     pub xxh3_64: U64,
     /// The number of the section, from 0.
     pub number: U32,
-    /// What the section holds.
+    /// The type of the section.
     pub kind: SectionType,
-    /// How it is encoded.
+    /// Its encoding.
     pub compression: SectionCompression,
     /// The stored length in bytes, without this header.
     pub length: U64,

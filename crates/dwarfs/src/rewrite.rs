@@ -4,8 +4,8 @@
 //! In: an opened image. Out: an image of the newest version, to a sink without seeking.
 //!
 //! **Invariant:** every copied byte was verified: sections by both of their hashes, recompressed
-//! content by decoding it, and every range of a file is within its block. The new image depends on
-//! the old one and the options alone, not on the number of threads.
+//! content by decoding it, and every range of a file is within its block. The new image depends
+//! only on the old one and the options, not on the number of threads.
 
 mod append_to_base;
 mod blocks;
@@ -66,7 +66,7 @@ pub enum MetadataRule<'a> {
     Rebuild(Box<Rebuild<'a>>),
 }
 
-/// What metadata is rebuilt from.
+/// The source from which metadata is rebuilt.
 #[derive(Debug, Clone)]
 pub struct Rebuild<'a> {
     /// The tree from a scan of the image; owners, modes and times may have been changed.
@@ -230,7 +230,7 @@ fn add_tables(image: &Dwarfs, writer: &mut DwarfsWriter, encode: bool) -> Result
         (SectionType::METADATA_V2, sections.metadata),
     ];
     for (kind, range) in parts {
-        let range = range.ok_or_else(|| Error::corrupt(format!("there is no {kind}")))?;
+        let range = range.ok_or_else(|| Error::corrupt(format!("no {kind} section")))?;
         if encode {
             check_hash(image, kind, range)?;
             let content = image.reader.load(range, kind, u64::MAX)?;

@@ -2,7 +2,7 @@
 //! index.
 //!
 //! In: encoded blocks in sequence, then the tree and the map of its content. Out: an image, written
-//! from front to back. **Invariant:** the image depends on these and on the options alone. Format:
+//! from front to back. **Invariant:** the image depends only on these and on the options. Format:
 //! upstream's dwarfs-format(5), `thrift/*.thrift` and `frozen/`.
 
 mod chunks;

@@ -63,7 +63,7 @@ fn images(vectors: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn every_section_decodes_to_the_size_it_tells() {
+fn every_section_decodes_to_its_stated_size() {
     let Some(vectors) = shared("vectors") else {
         return;
     };

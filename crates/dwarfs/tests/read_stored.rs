@@ -180,7 +180,7 @@ fn a_block_that_changed_while_it_was_forgotten_is_refused() {
 }
 
 #[test]
-fn what_was_compared_is_what_is_given_out() {
+fn verified_bytes_are_the_returned_bytes() {
     let Some(Opened {
         source,
         image,

@@ -3,9 +3,9 @@
 //!
 //! In: a source. Out: `InodeReport`, which lists all that is wrong, each with its place.
 //!
-//! **Invariant:** goes on after damage as far as directories can be listed. What files hold is not
-//! read: that needs no format. Memory: 16 bytes for each directory, 24 for each inode of several
-//! names, and the names on the way down.
+//! **Invariant:** continues after damage as far as directories can be listed. The content of files
+//! is not read: that does not depend on the format. Memory: 16 bytes for each directory, 24 for
+//! each inode of several names, and the names on the way down.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,14 +27,14 @@ struct Linked {
     path: String,
 }
 
-/// Returns a path as problems show it: that of the root is not empty.
+/// Returns a path as problems show it: the root's is not empty.
 fn shown(path: &str) -> &str {
     if path.is_empty() { "." } else { path }
 }
 
 /// Checks an opened image; its superblock was checked when it was opened.
 ///
-/// An error means that reading failed or the observer asked to stop.
+/// An error means that reading failed or the observer requested a stop.
 pub fn check(image: &Erofs, observer: &dyn Observer) -> Result<InodeReport> {
     let mut report = InodeReport::default();
     let root = image.superblock().root;

@@ -1,11 +1,10 @@
 //! Shows an image as text: the superblock, its tables, and each inode with its attributes and the
 //! places of its content, a line each; an image of composefs in the words of composefs-dump(5).
 //!
-//! In: an opened image. Out: lines that depend on the image alone, for people and for tests that
-//! compare with what an image looked like before.
+//! In: an opened image. Out: lines that depend only on the image, for people and for tests that
+//! compare with an earlier dump.
 //!
-//! **Invariant:** directories come in bytewise order of paths; memory is that of the paths that
-//! wait.
+//! **Invariant:** directories come in bytewise order of paths; memory holds the paths that wait.
 
 use std::io::Write;
 

@@ -133,7 +133,7 @@ impl Kernel {
         self >= FIRST_FRAGMENTS
     }
 
-    /// Returns whether the kernel reads a last pcluster behind the inode.
+    /// Returns whether the kernel reads a last pcluster after the inode.
     pub(crate) fn knows_inline_clusters(self) -> bool {
         self >= FIRST_INLINE_CLUSTERS
     }

@@ -116,15 +116,15 @@ pub struct Superblock {
     pub feature_incompat: U32,
     /// A bit for each algorithm with `COMPR_CFGS`, else the longest distance of LZ4.
     pub algorithms: U16,
-    /// Devices besides the image itself.
+    /// The number of devices in addition to the image itself.
     pub extra_devices: U16,
-    /// Where the table of devices begins, in units of `DeviceSlot`.
+    /// The start of the table of devices, in units of `DeviceSlot`.
     pub device_slot: U16,
     /// The size of directory blocks in blocks, as a power of two; always 0.
     pub dir_block_bits: u8,
     /// Long prefixes of names of extended attributes.
     pub xattr_prefix_count: u8,
-    /// Where these begin, in units of 4 bytes.
+    /// Their start, in units of 4 bytes.
     pub xattr_prefix_start: U32,
     /// The number of the packed inode.
     pub packed_nid: U64,
@@ -153,7 +153,7 @@ impl Superblock {
     pub const EXTENSION: usize = 16;
 }
 
-/// A device besides the image itself.
+/// A device in addition to the image itself.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct DeviceSlot {
@@ -175,7 +175,7 @@ pub struct DeviceSlot {
 
 const _: () = assert!(size_of::<DeviceSlot>() == 128);
 
-/// What an image and its device both have, so that another device is not taken for it: in the
+/// A tag that an image and its device share, so that another device is not mistaken for it: in the
 /// device it is at the beginning of the first block, which has no content.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
@@ -189,7 +189,7 @@ pub struct DeviceHeader {
 }
 
 impl DeviceHeader {
-    /// What it begins with.
+    /// Its first bytes.
     pub const MAGIC: [u8; 8] = *b"SINTERDV";
 }
 
@@ -197,7 +197,7 @@ impl DeviceHeader {
 pub mod format {
     /// The inode is an `InodeExtended`.
     pub const EXTENDED: u16 = 0x01;
-    /// Where the layout of data begins.
+    /// The position of the data layout.
     pub const LAYOUT_SHIFT: u32 = 1;
     /// The layout of data, after the shift.
     pub const LAYOUT_MASK: u16 = 0x07;
@@ -218,7 +218,7 @@ pub const INODE_SLOT: u64 = 32;
 pub struct InodeCompact {
     /// Bits of `format`.
     pub format: U16,
-    /// Words of extended attributes behind the inode.
+    /// Words of extended attributes after the inode.
     pub xattr_count: U16,
     /// Type and permissions.
     pub mode: U16,
@@ -248,7 +248,7 @@ const _: () = assert!(size_of::<InodeCompact>() == 32);
 pub struct InodeExtended {
     /// Bits of `format`.
     pub format: U16,
-    /// Words of extended attributes behind the inode.
+    /// Words of extended attributes after the inode.
     pub xattr_count: U16,
     /// Type and permissions.
     pub mode: U16,
@@ -276,7 +276,7 @@ pub struct InodeExtended {
 
 const _: () = assert!(size_of::<InodeExtended>() == 64);
 
-/// What an image of composefs begins with, 1024 bytes before the superblock.
+/// The header of a composefs image, 1024 bytes before the superblock.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct ComposefsHeader {
@@ -303,7 +303,7 @@ pub const COMPOSEFS_MAGIC: u32 = 0xd078_629a;
 pub struct DirentRaw {
     /// The number of the inode.
     pub nid: U64,
-    /// Where the name begins in the block.
+    /// The start of the name in the block.
     pub name_offset: U16,
     /// The type: 1 file, 2 directory, 3 and 4 devices, 5 fifo, 6 socket, 7 symlink.
     pub kind: u8,
@@ -343,7 +343,7 @@ pub const IN_METABOX: u64 = 1 << 63;
 /// The longest name in bytes.
 pub const NAME_MAX: usize = 255;
 
-/// What the extended attributes behind an inode begin with.
+/// The header of the extended attributes after an inode.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct XattrHeader {
@@ -357,8 +357,8 @@ pub struct XattrHeader {
 
 const _: () = assert!(size_of::<XattrHeader>() == 12);
 
-/// What the number of a prefix is added to for the hash of a name, of which five bits choose a bit
-/// of `XattrHeader::name_filter`.
+/// The base to which the number of a prefix is added to hash a name; five bits of the hash choose a
+/// bit of `XattrHeader::name_filter`.
 pub const XATTR_FILTER_SEED: u32 = 0x25bb_e08f;
 
 /// The units of extended attributes, in bytes.
@@ -409,7 +409,7 @@ pub mod chunk {
     pub const ALL: u16 = 0x007f;
 }
 
-/// Where a chunk is.
+/// The location of a chunk.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct ChunkIndex {

@@ -64,7 +64,8 @@ impl Lookalike {
     /// Makes the metadata of a whole image.
     ///
     /// Memory: some 64 bytes for each inode, 12 for each name and the names, 24 for each file, the
-    /// blocks of large directories; while it is made, 16 MiB of names and those of one directory.
+    /// blocks of large directories; while it is made, 16 MiB of names and the names of one
+    /// directory.
     ///
     /// # Errors
     ///
@@ -138,7 +139,7 @@ impl ReadAt for Lookalike {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         let end = offset.checked_add(buf.len() as u64);
         if end.is_none_or(|end| end > self.len()) {
-            return Err(Error::corrupt("a read behind the end").at("lookalike", offset));
+            return Err(Error::corrupt("a read past the end").at("lookalike", offset));
         }
         let (mut place, mut rest) = (offset, buf);
         while !rest.is_empty() {
@@ -153,7 +154,7 @@ impl ReadAt for Lookalike {
 /// Makes the first block.
 fn first_block(totals: FsInfo, made: &Scan<'_>, uuid: [u8; 16]) -> Result<Vec<u8>> {
     let number = |value: u64| u32::try_from(value).map(U32::new);
-    let number = |value| number(value).map_err(|_| Error::limit("a part behind 16 TiB"));
+    let number = |value| number(value).map_err(|_| Error::limit("a part beyond 16 TiB"));
     let bytes = totals.bytes.unwrap_or(made.bytes);
     let mut raw = Superblock::new_zeroed();
     raw.magic = U32::new(MAGIC);

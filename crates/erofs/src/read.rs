@@ -1,7 +1,7 @@
 //! Reads EROFS images: opens them, and answers the questions of `sinterfs_model::Image`.
 //!
-//! In: a source of bytes, and those of further devices. Out: `Erofs`. **Invariant:** no object is
-//! kept for an inode.
+//! In: a source of bytes, and the sources of further devices. Out: `Erofs`. **Invariant:** no
+//! object is kept for an inode.
 
 mod checked_tables;
 mod config;

@@ -2,8 +2,8 @@
 //! last.
 //!
 //! In: encoded blocks in sequence, at the end the tree and the map of its content. Out: an image.
-//! **Invariant:** the image depends on what is put and on the options alone, not on the number of
-//! threads. Format: `docs/formats/erofs.md`.
+//! **Invariant:** the image depends only on the blocks that are put and on the options, not on the
+//! number of threads. Format: `docs/formats/erofs.md`.
 
 #![expect(
     clippy::cast_possible_truncation,

@@ -153,7 +153,7 @@ fn broken_dumps_are_errors() {
 }
 
 #[test]
-fn random_dumps_give_what_mkcomposefs_writes() {
+fn random_dumps_match_mkcomposefs() {
     let Some(dir) = std::env::var_os("SINTER_PEER_COMPOSEFS").map(PathBuf::from) else {
         println!("SKIPPED: SINTER_PEER_COMPOSEFS names no directory with mkcomposefs");
         return;

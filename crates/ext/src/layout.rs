@@ -42,9 +42,9 @@ impl Incompat {
     pub const EXTENTS: u32 = 0x40;
     /// Block numbers of more than 32 bits.
     pub const WIDE: u32 = 0x80;
-    /// The features that are read: besides the above those that concern writers only (multiple
-    /// mount protection, flexible groups, checksum seeds, large directories), and those that are
-    /// refused where an inode uses them (values in inodes, inline data, encryption, folded case).
+    /// The features that are read: the above, features that concern only writers (multiple mount
+    /// protection, flexible groups, checksum seeds, large directories), and features that are
+    /// refused if an inode uses them (values in inodes, inline data, encryption, folded case).
     pub const READ: u32 = Self::FILE_TYPES | Self::EXTENTS | Self::WIDE | 0x3_f700;
 
     /// Returns whether a feature is set.
@@ -183,7 +183,7 @@ impl InodeFlags {
     /// The content is in the inode.
     pub const INLINE: u32 = 0x1000_0000;
 
-    /// What `chattr` sets: how a file may be used and is stored, which no other format has. Not
+    /// The flags of `chattr`, about the use and storage of a file, which no other format has. Not
     /// the bits by which the file system says how it found the content.
     pub const ATTRIBUTES: u32 = 0x6293_c0ff;
 
@@ -263,7 +263,8 @@ impl ExtInode {
         u32::from_le_bytes(part(&self.pointers, index.saturating_mul(4)))
     }
 
-    /// Returns the number of a device: the first word is the one of 16 bits, the second that of 32.
+    /// Returns the number of a device: the first word has the 16-bit number, the second the 32-bit
+    /// number.
     pub fn rdev(&self) -> Rdev {
         let number = match self.pointer(0) {
             0 => self.pointer(1),

@@ -2,8 +2,8 @@
 //!
 //! In: a source of bytes. Out: `Ext`.
 //!
-//! **Invariant:** metadata is read and checked when it is asked for; opening reads the superblock
-//! and the group descriptors.
+//! **Invariant:** metadata is read and checked on demand; opening reads the superblock and the
+//! group descriptors.
 
 mod attributes;
 mod blocks;

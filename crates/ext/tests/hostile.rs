@@ -210,7 +210,7 @@ fn entries_of_an_extent_tree_must_ascend() {
 }
 
 #[test]
-fn a_read_visits_what_it_needs_alone() {
+fn a_read_visits_only_needed_blocks() {
     let mut made = Made::new();
     // nodes without extents
     let empty = made.block(&node(0, &[]));

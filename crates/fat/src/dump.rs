@@ -1,6 +1,6 @@
 //! Prints a file system as text: every inode with its fields, one per line.
 //!
-//! In: an opened image. Out: lines that depend on the image alone.
+//! In: an opened image. Out: lines that depend only on the image.
 //!
 //! **Invariant:** prints what is stored; inodes are in the order of the walk from the root.
 

@@ -37,7 +37,7 @@ pub trait Handle: Send + Sync {
     fn damage(&self) -> Vec<Error> {
         Vec::new()
     }
-    /// Returns the same, and what cannot be read although it is not damage of a file's content.
+    /// Returns the same errors, and errors that are not damage of a file's content.
     fn warnings(&self) -> Vec<Error> {
         self.damage()
     }

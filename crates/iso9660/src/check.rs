@@ -71,7 +71,7 @@ fn boot_images(image: &Iso9660, entries: &[BootEntry]) -> Result<()> {
     Ok(())
 }
 
-/// Compares the size of the volume with that of the source.
+/// Compares the size of the volume with the size of the source.
 fn volume(image: &Iso9660) -> Result<()> {
     let (expected, found) = (image.info().totals.stored, image.window.len());
     if expected <= found {

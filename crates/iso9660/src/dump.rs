@@ -1,6 +1,6 @@
 //! Prints an image as text: the descriptors and every inode with its sections, one item per line.
 //!
-//! In: an opened image. Out: lines that depend on the image alone, for people and for golden tests.
+//! In: an opened image. Out: lines that depend only on the image, for people and for golden tests.
 //!
 //! **Invariant:** prints what is stored; inodes are in the order of the walk from the root.
 

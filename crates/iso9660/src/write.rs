@@ -2,7 +2,7 @@
 //!
 //! In: encoded blocks in sequence, then the tree and the map of its content. Out: an image: system
 //! area, descriptors, boot images, path tables, directories, continuation areas, content.
-//! **Invariant:** the image depends on these and on the options alone. Format:
+//! **Invariant:** the image depends only on these and on the options. Format:
 //! `docs/formats/iso9660.md`.
 
 mod appended;

@@ -641,7 +641,7 @@ impl ReadAt for Failing {
 }
 
 #[test]
-fn what_cannot_be_read_is_no_other_image() {
+fn read_errors_do_not_change_the_format() {
     let (header, bytes) = compressed(ZisofsVersion::V1, &noise(9, 100_000));
     let image = of_zisofs(header, &bytes, false);
     let failing = |sector: u64| {
@@ -658,7 +658,7 @@ fn what_cannot_be_read_is_no_other_image() {
 }
 
 #[test]
-fn blocks_at_one_position_are_told_apart() {
+fn blocks_at_one_position_are_distinguished() {
     let content: Vec<u8> = (0..20_000).map(|at| (at / 100) as u8).collect();
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::new(9));
     encoder.write_all(&content).unwrap();

@@ -4,7 +4,7 @@
 
 use crate::{Machine, RawImage, Waveform};
 
-/// A kind of content that is cut and encoded as a stream of its own.
+/// A kind of content that is cut and encoded as a separate stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[non_exhaustive]
 pub enum Category {
@@ -39,8 +39,8 @@ impl Category {
         }
     }
 
-    /// Returns the category of a name in an image; `None` if the name does not determine one, as
-    /// that of audio, which lacks the sample format.
+    /// Returns the category of a name in an image; `None` if the name does not determine one, such
+    /// as audio, which lacks the sample format.
     pub fn from_name(name: &str) -> Option<Self> {
         let plain = [Self::Default, Self::Text, Self::Incompressible, Self::Hot];
         let code = Machine::ALL.into_iter().map(Self::Code);
@@ -50,7 +50,7 @@ impl Category {
             .find(|category| category.name() == name)
     }
 
-    /// Returns whether a name is that of a category, or the part before the slash of such names.
+    /// Returns whether a name is a category's, or the part of such a name before the slash.
     pub fn is_known(name: &str) -> bool {
         matches!(
             name,
@@ -58,7 +58,7 @@ impl Category {
         ) || Self::from_name(name).is_some()
     }
 
-    /// Returns whether a name is that of this category, or the part before the slash of its name.
+    /// Returns whether a name is this category's, or the part of its name before the slash.
     pub fn matches(self, name: &str) -> bool {
         let rest = self.name().strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -1,7 +1,7 @@
 //! The content map: where the content of every file went, in decoded terms.
 //!
-//! **Invariant:** lists cover all extents, in order and without gaps. Where decoded bytes are
-//! stored is known to the writer of the image alone.
+//! **Invariant:** lists cover all extents, in order and without gaps. Only the writer of the image
+//! knows where decoded bytes are stored.
 
 use crate::{BlockId, Error, NodeId, Result};
 
@@ -24,7 +24,7 @@ pub enum MapExtent {
     },
 }
 
-/// Where the content of every file went; equal files share one list.
+/// The locations of the content of every file; equal files share one list.
 #[derive(Debug, Default)]
 pub struct ContentMap {
     extents: Vec<MapExtent>,

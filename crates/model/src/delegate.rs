@@ -3,8 +3,8 @@
 //! A wrapper that changes one answer would repeat nine others word for word, and a method with a
 //! default that is forgotten there (`release`) loses its meaning without a message.
 
-/// Implements methods of [`Image`](crate::Image) by calling those of a field of the wrapper, inside
-/// of its `impl Image for ...`. The field may be a reference, a `Box` or an `Arc` of an image.
+/// Implements methods of [`Image`](crate::Image) by calling the methods of a field of the wrapper,
+/// inside its `impl Image for ...`. The field may be a reference, a `Box` or an `Arc` of an image.
 ///
 /// ```
 /// use sinterfs_model::{Image, Ino, Result, Xattrs};

@@ -12,7 +12,7 @@ use crate::setting::Setting;
 /// The result of every fallible call in SinterFS.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What an error means to the caller; the mount and the command line each map it in one table.
+/// The meaning of an error to the caller; the mount and the command line each map it in one table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -34,7 +34,7 @@ pub enum Kind {
     Io,
     /// A remote object was replaced while it was read.
     Stale,
-    /// The user or another thread asked to stop.
+    /// The user or another thread requested a stop.
     Cancelled,
 }
 
@@ -94,7 +94,7 @@ impl Error {
     /// Makes a `NotFound` error for the number of an inode that the image does not have.
     #[cold]
     pub fn no_inode(number: u64) -> Self {
-        Self::not_found(format!("there is no inode {number:#x}"))
+        Self::not_found(format!("no inode {number:#x}"))
     }
 
     /// Makes a `Limit` error.
@@ -109,7 +109,7 @@ impl Error {
         Self::new(Kind::Invalid, what)
     }
 
-    /// Makes an `Io` error from that of the operating system; `what` names the operation that
+    /// Makes an `Io` error from an error of the operating system; `what` names the operation that
     /// failed.
     #[cold]
     pub fn io(what: impl Into<Cow<'static, str>>, source: impl Into<std::io::Error>) -> Self {

@@ -1,4 +1,4 @@
-//! What a check of an image finds.
+//! The findings of a check of an image.
 //!
 //! In: results of its steps. Out: problems and notes; errors that end the check are returned.
 //! **Invariant:** memory is bounded: up to 10,000 problems and 10,000 notes are kept, of further
@@ -9,10 +9,10 @@ use std::fmt::Display;
 use crate::{Error, Kind, Result};
 
 /// The most problems, and the most notes, that are kept.
-const KEPT: usize = 10_000;
+const MAX_KEPT: usize = 10_000;
 
-/// Problems of an image, and notes of what is unusual but harmless, each in the order in which they
-/// were found. Problems are errors, or messages of errors.
+/// Problems of an image, and notes of harmless peculiarities, each in the order in which they were
+/// found. Problems are errors, or messages of errors.
 #[derive(Debug)]
 pub struct Findings<P = Error> {
     problems: Vec<P>,
@@ -33,7 +33,7 @@ impl<P> Default for Findings<P> {
 impl<P: Display> Findings<P> {
     /// Adds a problem.
     pub fn problem(&mut self, problem: P) {
-        if self.problems.len() < KEPT {
+        if self.problems.len() < MAX_KEPT {
             self.problems.push(problem);
         } else {
             self.omitted = self.omitted.saturating_add(1);
@@ -42,7 +42,7 @@ impl<P: Display> Findings<P> {
 
     /// Adds a note.
     pub fn note(&mut self, note: String) {
-        if self.notes.len() < KEPT {
+        if self.notes.len() < MAX_KEPT {
             self.notes.push(note);
         }
     }
@@ -100,7 +100,7 @@ impl Findings {
     }
 }
 
-/// What a check found that goes through the inodes of an image.
+/// The findings of a check that walks the inodes of an image.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct InodeReport {
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ends_a_check_is_returned() {
+    fn errors_that_end_a_check_are_returned() {
         let mut findings = Findings::default();
         assert_eq!(findings.record(Ok(7)).unwrap(), Some(7));
         for kind in [Kind::Io, Kind::Cancelled] {
@@ -134,17 +134,17 @@ mod tests {
     fn many_problems_are_counted() {
         let mut findings = Findings::<Error>::default();
         assert!(findings.is_sound());
-        for number in 0..KEPT + 7 {
+        for number in 0..MAX_KEPT + 7 {
             findings.problem(Error::corrupt(format!("{number}")));
             findings.note(format!("{number}"));
         }
-        assert!(!findings.is_sound() && findings.problems().len() == KEPT);
+        assert!(!findings.is_sound() && findings.problems().len() == MAX_KEPT);
         let (problems, notes) = findings.into_messages();
-        assert_eq!(problems.len(), KEPT + 1);
+        assert_eq!(problems.len(), MAX_KEPT + 1);
         assert_eq!(
             problems.last().map(String::as_str),
             Some("7 further problems")
         );
-        assert_eq!(notes.len(), KEPT);
+        assert_eq!(notes.len(), MAX_KEPT);
     }
 }

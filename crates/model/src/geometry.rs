@@ -19,13 +19,13 @@ pub enum Geometry {
     /// fragment: tails of several files of one category.
     ///
     /// The extents of a file follow its units: each but the last is a unit's `Data` at offset 0 of
-    /// a block of its own, or a `Hole` of whole units (at the end of a file: up to that end). The
-    /// blocks of a file have consecutive numbers, whatever holes are between them. The tail after
-    /// the last whole unit is a shorter block or part of a fragment, as `tails` specifies.
+    /// a separate block, or a `Hole` of whole units (at the end of a file: up to that end). The
+    /// blocks of a file have consecutive numbers, even with holes between them. The tail after the
+    /// last whole unit is a shorter block or part of a fragment, as `tails` specifies.
     PerFile {
         /// Bytes of a unit; a fragment has no more.
         unit: u32,
-        /// Where the tail of a file is stored.
+        /// The place of the tail of a file.
         tails: TailPlacement,
         /// Whether units of zeros are holes; if not, holes are data.
         holes: bool,
@@ -38,8 +38,7 @@ pub enum Geometry {
     /// with `even_end` the one before it, which then ends where a content does.
     ///
     /// A content is a range of the stream, with zeros for its holes: its extents are `Data`, each
-    /// in the block after that of the one before. Segments have the offsets at which contents
-    /// begin.
+    /// in the block after the previous extent's. Segments have the offsets at which contents begin.
     Stream {
         /// Bytes of a block before encoding.
         block_size: u32,
@@ -57,7 +56,7 @@ pub enum TailSharing {
     /// The whole tail, which may be anywhere in a fragment and overlap other tails.
     Whole,
     /// The whole tail, or its last bytes from a multiple of `align` on; the bytes before become a
-    /// block of their own, which is shorter than a unit and not the last of the file.
+    /// separate block, which is shorter than a unit and not the last of the file.
     Suffix {
         /// The multiple in bytes.
         align: u32,
@@ -66,24 +65,23 @@ pub enum TailSharing {
     },
 }
 
-/// Where the tail of a file is stored: the bytes after its last whole unit.
+/// The place of the tail of a file, the bytes after its last whole unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TailPlacement {
-    /// In a block of its own.
+    /// In a separate block.
     Alone,
-    /// In a fragment if the file has no whole unit, else in a block of its own.
+    /// In a fragment if the file has no whole unit, otherwise in a separate block.
     Small,
     /// In a fragment.
     Shared,
-    /// In a fragment if the tail has fewer bytes than these, else in a block of its own.
+    /// In a fragment if the tail has fewer bytes than these, otherwise in a separate block.
     Below(u32),
-    /// In a fragment if the tail has fewer bytes than these and the file has no whole unit, else in
-    /// a block of its own.
+    /// In a fragment if the tail has fewer bytes than these and the file has no whole unit,
+    /// otherwise in a separate block.
     SmallBelow(u32),
 }
 
-/// What one file wants of its layout, where content is cut file by file; what it does not say is as
-/// for all files.
+/// The layout of one file, if content is cut file by file; unset fields are as for all files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileLayout {
     /// Whether the tail may be in a fragment.

@@ -1,4 +1,4 @@
-//! Reading side: the operations of any opened image, whatever its format.
+//! Reading side: the operations of an opened image of any format.
 //!
 //! **Invariant:** an `Image` has validated all that it read when it was opened. Its methods fail
 //! only for wrong arguments (`NotFound`, `Invalid`), for damage in what is read later (`Corrupt`,
@@ -83,7 +83,8 @@ pub struct Extent {
 /// Extended attributes of an inode: full names (`user.x`) and values, sorted by name.
 pub type Xattrs = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// What a format or an image can store; consumers and tests use it instead of naming formats.
+/// The features that a format or an image can store; consumers and tests use it instead of naming
+/// formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capability {
     /// Extended attributes.
@@ -111,7 +112,7 @@ pub struct FsInfo {
     pub block_size: u64,
 }
 
-/// What is known of an image as a whole.
+/// The facts about an image as a whole.
 #[derive(Debug, Clone)]
 pub struct ImageInfo {
     /// The format's short name, for example `dwarfs`.
@@ -122,10 +123,10 @@ pub struct ImageInfo {
     pub root: Ino,
     /// Totals.
     pub totals: FsInfo,
-    /// What the image can store.
+    /// The features that the image can store.
     pub capability: Capability,
     /// Whether content is compared with digests only where a file is read from its first byte to
-    /// its last in order: who reads it in parts in any other order gets damage without an error.
+    /// its last in order: reading parts in any other order returns damage without an error.
     pub checked_in_order: bool,
 }
 
@@ -149,7 +150,7 @@ pub trait Image: Send + Sync {
     /// Returns the inode of a name in a directory; `None` if there is no such name.
     fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>>;
 
-    /// Returns the parent of a directory; that of the root is the root.
+    /// Returns the parent of a directory; the root is its own parent.
     fn parent(&self, dir: Ino) -> Result<Ino>;
 
     /// Returns the target of a symlink.

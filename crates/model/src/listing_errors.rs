@@ -1,4 +1,4 @@
-//! What is wrong with single entries of directories, so that a listing goes on behind them.
+//! Errors of single entries of directories, so that a listing continues after them.
 //!
 //! In: errors, each with its directory and position. Out: one error for each directory that has
 //! such entries, which ends its listing. **Invariant:** an error is kept once however often its
@@ -12,7 +12,7 @@ use crate::error::Place;
 use crate::{Error, Ino, Result};
 
 /// The most entries that are kept.
-const MOST: usize = 1 << 16;
+const MAX_ERRORS: usize = 1 << 16;
 
 /// The most entries of one directory whose errors are in its message.
 const SHOWN: usize = 16;
@@ -26,14 +26,14 @@ pub struct ListingErrors {
 }
 
 impl ListingErrors {
-    /// Keeps the error of an entry, whose listing goes on. Returns an error that is not about the
-    /// image, and any if too many are kept: the listing ends there.
+    /// Keeps the error of an entry, so that its listing continues. Returns an error that is not
+    /// about the image, and any if too many are kept: the listing ends there.
     pub fn note(&self, dir: Ino, position: u64, error: Error) -> Result<()> {
         if !error.is_about_image() {
             return Err(error);
         }
         let mut all = self.all();
-        if all.len() >= MOST && !all.contains_key(&(dir, position)) {
+        if all.len() >= MAX_ERRORS && !all.contains_key(&(dir, position)) {
             return Err(error);
         }
         all.entry((dir, position)).or_insert(error);
@@ -91,7 +91,7 @@ mod tests {
     use crate::Kind;
 
     #[test]
-    fn each_listing_of_the_directory_ends_with_what_is_left_out() {
+    fn each_listing_ends_with_the_omitted_entries() {
         let errors = ListingErrors::default();
         errors.end(Ino(1)).unwrap();
         for _ in 0..2 {
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn no_more_than_so_many_are_kept() {
         let errors = ListingErrors::default();
-        for at in 0..MOST as u64 {
+        for at in 0..MAX_ERRORS as u64 {
             errors.note(Ino(1), at, Error::corrupt("bad")).unwrap();
         }
         assert!(

@@ -1,4 +1,4 @@
-//! The sample formats of content with a codec of its own: PCM audio and 16-bit images.
+//! The sample formats of content with a special codec: PCM audio and 16-bit images.
 //!
 //! **Invariant:** plain values, so that equal formats are one category.
 
@@ -33,7 +33,7 @@ pub struct Waveform {
     pub order: ByteOrder,
     /// Whether samples are in two's complement; if not, they are unsigned.
     pub signed: bool,
-    /// Where the padding is.
+    /// The position of the padding.
     pub padding: Padding,
 }
 

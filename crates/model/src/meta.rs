@@ -1,4 +1,4 @@
-//! The metadata of every file, whatever the format: type, permissions, owner, times.
+//! The metadata of a file in every format: type, permissions, owner, times.
 //!
 //! **Invariant:** plain values as in `stat`.
 
@@ -102,7 +102,7 @@ impl Times {
 pub struct Rdev {
     /// The number of the driver.
     pub major: u32,
-    /// The number of the device among those of the driver.
+    /// The number of the device among the driver's devices.
     pub minor: u32,
 }
 
@@ -126,7 +126,7 @@ impl Rdev {
     }
 }
 
-/// The metadata of an inode besides its type and content.
+/// The metadata of an inode, apart from its type and content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Meta {
     /// Permission bits, set-id bits and the sticky bit: the low 12 bits of `st_mode`.

@@ -1,7 +1,7 @@
 //! Segments, the blocks that are their stored form, and the encoder that turns one into the other.
 //!
-//! **Invariant:** a block depends on its segment and the options alone; its number is that of the
-//! segment, so that it can be referred to before it exists. `docs/adr/0001` says why.
+//! **Invariant:** a block depends only on its segment and the options; it has the number of the
+//! segment, so it can be referred to before it exists. `docs/adr/0001` says why.
 
 use std::sync::Arc;
 
@@ -28,14 +28,14 @@ pub struct Segment {
     pub begins: Vec<u32>,
 }
 
-/// What is known of a segment in a geometry that cuts each file separately.
+/// The facts about a segment in a geometry that cuts each file separately.
 #[derive(Debug, Clone, Default)]
 pub struct UnitInfo {
     /// Whether the segment is a fragment.
     pub is_fragment: bool,
     /// Whether the segment is known to be the end of its content; not known of a whole unit.
     pub ends_content: bool,
-    /// What precedes the segment in its content.
+    /// The part of the content before the segment.
     pub preceded: Preceded,
     /// The multiple of bytes at which the block is stored; `None` for anywhere.
     pub align: Option<u32>,
@@ -43,7 +43,7 @@ pub struct UnitInfo {
     pub repeats: Vec<Repeat>,
 }
 
-/// What precedes a segment in its content.
+/// The part of the content before a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Preceded {
     /// Nothing.
@@ -112,14 +112,14 @@ pub struct Block {
     pub unit: Option<StoredUnit>,
 }
 
-/// What is known of a block in a geometry that cuts each file separately.
+/// The facts about a block in a geometry that cuts each file separately.
 #[derive(Debug, Default)]
 pub struct StoredUnit {
     /// Whether the block is a fragment.
     pub is_fragment: bool,
     /// The multiple of bytes at which the block is stored; `None` for anywhere.
     pub align: Option<u32>,
-    /// What precedes the block in its content.
+    /// The part of the content before the block.
     pub preceded: Preceded,
     /// The parts that the stored bytes consist of, if the format decodes parts of a block
     /// separately.
@@ -129,7 +129,7 @@ pub struct StoredUnit {
     pub digests: Vec<[u8; 32]>,
 }
 
-/// A part of a block that can be decoded alone.
+/// A part of a block that can be decoded separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredPart {
     /// Number of bytes before encoding.

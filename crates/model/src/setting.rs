@@ -10,7 +10,7 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Setting {
-    /// What happens to files for which an expression is true.
+    /// Actions on files for which an expression is true.
     Actions,
     /// Actions that decide where content is stored.
     ActionLayout,
@@ -22,7 +22,7 @@ pub enum Setting {
     ArchiveRoot,
     /// An image whose blocks are taken over.
     Base,
-    /// Content on a device of its own.
+    /// Content on a separate device.
     BlobDevice,
     /// Bytes of a block.
     BlockSize,
@@ -48,13 +48,13 @@ pub enum Setting {
     Extended,
     /// SELinux labels by rules.
     FileContexts,
-    /// Patterns of what is left out.
+    /// Patterns of excluded files.
     Filters,
     /// The format of a new image.
     Format,
     /// The versions that the format may have.
     FormatVersion,
-    /// What comes before the image in its file.
+    /// The header before the image in its file.
     Header,
     /// The record of how the image was made.
     History,
@@ -76,7 +76,7 @@ pub enum Setting {
     ManifestAnywhere,
     /// The directory of the content of lists of files.
     ManifestRoot,
-    /// Audio or images in blocks of their own.
+    /// Audio or images in separate blocks.
     MediaCategories,
     /// A bound on memory.
     Memory,
@@ -86,7 +86,7 @@ pub enum Setting {
     MetadataCopy,
     /// The store of objects that an image refers to.
     Objects,
-    /// Where in its file an image begins.
+    /// The offset of an image in its file.
     Offset,
     /// Whether other file systems are left out.
     OneFileSystem,
@@ -110,11 +110,11 @@ pub enum Setting {
     PseudoFiles,
     /// Whether owners of definitions of files stay.
     PseudoOverride,
-    /// What the image is packed for.
+    /// The purpose for which the image is packed.
     Purpose,
-    /// What reads may cost.
+    /// The cost that reads may have.
     ReadCost,
-    /// Whether all content is cut and compressed anew.
+    /// Whether all content is cut and compressed again.
     Rebuild,
     /// Whether an existing output is replaced.
     Replace,
@@ -122,7 +122,7 @@ pub enum Setting {
     Scratch,
     /// The index of sections.
     SectionIndex,
-    /// Whether each name of a file becomes a file of its own.
+    /// Whether each name of a file becomes a separate file.
     SeparateLinks,
     /// Whether devices are left out.
     SkipDevices,
@@ -130,7 +130,7 @@ pub enum Setting {
     Sort,
     /// Whether any loss is an error.
     Strict,
-    /// What becomes of the tails of files.
+    /// The handling of the tails of files.
     Tails,
     /// The oldest kernel that is to mount the image.
     TargetKernel,

@@ -27,7 +27,7 @@ pub trait FileContent: Send {
     /// Reads bytes from `offset` on; fewer than requested only at the end of the file.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize>;
 
-    /// Returns the category of all content, if it is to be taken for that, whatever it looks like.
+    /// Returns the category of all content, if it is to be used without looking at the content.
     fn category(&self) -> Option<Category> {
         None
     }
@@ -41,17 +41,17 @@ pub trait FileContent: Send {
 /// A hard link of a layer to a file that the layer does not have.
 #[derive(Debug)]
 pub struct LinkBelow {
-    /// What stands for it in the layer's tree.
+    /// The node that represents it in the layer's tree.
     pub node: NodeId,
     /// The path of the file.
     pub target: Vec<u8>,
-    /// What to report if no lower layer has the file.
+    /// The message if no lower layer has the file.
     pub missing: Error,
 }
 
 /// Provides a tree and the content of its files; many threads may open files at once.
 pub trait Source: Send + Sync {
-    /// Scans the whole source. What cannot be read is reported to the observer and left out.
+    /// Scans the whole source. Unreadable entries are reported to the observer and left out.
     fn scan(&self, observer: &dyn Observer) -> Result<Tree>;
 
     /// Scans a source that is a layer: hard links to files that it does not have are files without

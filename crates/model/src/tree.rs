@@ -163,7 +163,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Returns all links, those of one directory together.
+    /// Returns all links, grouped by directory.
     pub fn links(&self) -> &[Link] {
         &self.links
     }

@@ -2,8 +2,8 @@
 //!
 //! **Invariant:** content is cut first and encoded later. The segment stage numbers blocks and
 //! records where every file's bytes are before any of them is encoded, so a `ContentMap` describes
-//! decoded bytes only; where those are stored in the image is known to the writer alone.
-//! `docs/adr/0001` reports how SquashFS and EROFS were tried on these traits.
+//! only decoded bytes; only the writer knows where they are stored in the image. `docs/adr/0001`
+//! reports how SquashFS and EROFS were tried on these traits.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,26 +21,26 @@ const NAMED_BYTES_MAX: usize = 16 << 20;
 /// Something of the tree that the format could not keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// What was lost, in words that follow a number: `hard links of symlinks ...`; of times what
-    /// they lost of their precision: `fractions of a second`.
+    /// The loss, in words that follow a number: `hard links of symlinks ...`; of times what they
+    /// lost of their precision: `fractions of a second`.
     pub what: &'static str,
     /// The number of losses.
     pub count: u64,
     /// Whose loss it is.
     pub kind: LossKind,
-    /// The paths of what was lost, as far as it is named: at most 10,000, and 16 MiB of them.
+    /// The paths of lost entries, as far as they are named: at most 10,000, and 16 MiB of them.
     pub paths: Vec<Vec<u8>>,
     path_bytes: usize,
 }
 
-/// What was lost of what.
+/// The kind of the loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossKind {
     /// Entries, or parts of them that the format has in general, but not of that size or form. The
     /// image is not complete.
     Entries,
-    /// What the format does not have for any entry, or stores in another way.
+    /// Metadata that the format does not have for any entry, or stores in another way.
     Metadata,
     /// The precision of times, which were rounded down.
     Precision {
@@ -171,7 +171,7 @@ pub struct Summary {
     pub metadata_bytes: u64,
     /// The root digest, if the image contains digests of its bytes.
     pub root_digest: Option<[u8; 32]>,
-    /// What the image does not store of the tree; empty if it stores everything.
+    /// Metadata of the tree that the image does not store; empty if it stores everything.
     pub losses: Vec<Loss>,
 }
 
@@ -201,7 +201,7 @@ pub trait ImageWriter: Send {
     }
 
     /// Appends stored blocks of the base, given their numbers there. Their `BlockId`s continue
-    /// after those of the blocks that were put.
+    /// after the blocks that were put.
     ///
     /// # Errors
     /// `Corrupt`, with the place in the image, if a block is damaged; `Invalid` if there is no
@@ -211,7 +211,7 @@ pub trait ImageWriter: Send {
     }
 
     /// Returns the bytes of memory that reading the tree and writing the metadata take for each
-    /// inode at most, besides what the pipeline counts, without names.
+    /// inode at most, in addition to the pipeline's own count, without names.
     fn memory_of_inode(&self) -> u64 {
         750
     }

@@ -166,7 +166,7 @@ fn mount_by_helper(dir: &Path, options: &MountOptions) -> Result<Attached> {
     if options.auto_unmount
         && let Ok(Some(device)) = device
     {
-        // the helper goes on until the socket is closed
+        // the helper runs until the socket is closed
         return Ok(Attached {
             device,
             helper: Some(ours),

@@ -2,8 +2,8 @@
 //! crate are recognized.
 //!
 //! **Invariant:** `is_ours` is true of every mount on a file named by `backing_name`, also on a
-//! loop device, of every mount whose superblock has [`IMAGE_UUID`], also where another one hides
-//! it, and of those of FUSE, whatever their subtype.
+//! loop device, of every mount whose superblock has [`IMAGE_UUID`], even if another mount hides it,
+//! and of FUSE mounts of any subtype.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -18,15 +18,15 @@ use crate::start::device_of;
 /// The UUID of the EROFS that is computed for a mount, by which such mounts are recognized.
 pub const IMAGE_UUID: [u8; 16] = *b"sinterfs\0\0\0\0\0\0\0\0";
 
-/// What statfs(2) returns as the id of a file system with that UUID: its halves, combined by
-/// exclusive or (`uuid_to_fsid` of Linux).
+/// The file system id that statfs(2) returns for that UUID: its halves, combined by exclusive or
+/// (`uuid_to_fsid` of Linux).
 const IMAGE_FSID: u64 = u64::from_le_bytes(*b"sinterfs");
 
-/// The type of a mount through FUSE, unless another subtype is asked for.
+/// The type of a mount through FUSE, unless another subtype is requested.
 const FUSE_KIND: &str = "fuse.sinter";
 
-/// What `max_read` leaves when it is divided by [`PAGE`] in a mount through FUSE of another
-/// subtype: the kernel shows all users this option, and nothing else that we could choose.
+/// The remainder of `max_read` divided by [`PAGE`] that marks a FUSE mount of another subtype: the
+/// kernel shows this option to all users, and nothing else that we could choose.
 const MARK: u32 = 0x51e;
 const PAGE: u32 = 4096;
 
@@ -68,7 +68,7 @@ pub(crate) fn backing_name(options: &MountOptions) -> String {
 }
 
 /// Returns `max_read` with the mark of this crate for a subtype that does not show whose mount it
-/// is; no more than what was asked for. What is too small stays as it is.
+/// is; no more than the requested value. A value that is too small is not changed.
 pub(crate) fn marked_max_read(options: &MountOptions) -> Option<u32> {
     if FUSE_KIND.strip_prefix("fuse.") == Some(&options.subtype) {
         return options.max_read;
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_subtype_is_marked_within_what_was_asked_for() {
+    fn another_subtype_is_marked_within_the_requested_limit() {
         let marked = |subtype: &str, max_read| {
             marked_max_read(&MountOptions {
                 subtype: subtype.into(),

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_a_mount_is_on_it_or_was_mounted_above_it_later() {
+    fn a_covering_mount_is_on_it_or_mounted_above_it_later() {
         let all = [
             mount(1, 0, "/"),
             mount(2, 1, "/a"),

@@ -17,15 +17,14 @@ use sinterfs_platform::inherited;
 const READY: u8 = b'r';
 const FAILED: u8 = b'f';
 /// The longest message of a child.
-const LONGEST: u64 = 64 << 10;
+const MAX_MESSAGE_LEN: u64 = 64 << 10;
 
 /// Starts a child that serves in the background and waits until its mount is usable; returns the
 /// exit code that the child reports.
 ///
 /// The child must call `detach_from_terminal` and then `report_to_parent`. Its standard error is
-/// that of the parent until then; its standard input is what the command says. It gets no other
-/// descriptors but those that its arguments name, as `/dev/fd/5`: a mount outlives the locks and
-/// pipes of who makes it.
+/// the parent's until then; its standard input is set by the command. It gets no other descriptors
+/// than its arguments name, as in `/dev/fd/5`: a mount outlives the locks and pipes of its caller.
 pub fn start(command: &mut Command) -> Result<u8> {
     let (report, mut child) = report_of(command)?;
     outcome(&report).unwrap_or_else(|| Err(ended_early(&mut child)))
@@ -47,7 +46,7 @@ fn report_of(command: &mut Command) -> Result<(Vec<u8>, Child)> {
     let mut child = child.map_err(|error| Error::io("cannot start in the background", error))?;
     let mut report = Vec::new();
     if let Some(pipe) = child.stdout.take()
-        && let Err(error) = pipe.take(LONGEST).read_to_end(&mut report)
+        && let Err(error) = pipe.take(MAX_MESSAGE_LEN).read_to_end(&mut report)
     {
         end(&mut child);
         return Err(Error::io(
@@ -134,7 +133,7 @@ pub fn report_to_parent(
             };
             let mut report = vec![FAILED, number_of(kind)];
             report.extend_from_slice(message(error).as_bytes());
-            report.truncate(usize::try_from(LONGEST).unwrap_or(usize::MAX));
+            report.truncate(usize::try_from(MAX_MESSAGE_LEN).unwrap_or(usize::MAX));
             report
         }
     };
@@ -153,7 +152,7 @@ pub fn report_to_parent(
         rustix::stdio::dup2_stdin(&null).map_err(failed)?;
         rustix::stdio::dup2_stderr(&null).map_err(failed)?;
     }
-    // the parent goes on when the pipe is closed
+    // the parent continues when the pipe is closed
     let sent = std::fs::File::from(out).write_all(&report);
     sent.map_err(|error| Error::io("cannot send the result to the parent", error))
 }

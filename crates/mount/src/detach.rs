@@ -1,8 +1,9 @@
 //! Unmounts: with umount2(2) if that is allowed, else with `fusermount3`.
 //!
 //! **Invariant:** only FUSE mounts and kernel mounts made by this crate are unmounted, and never a
-//! mount above or below the requested one. What hides a mount is where it was afterwards: it is
-//! taken away for a moment only, since umount2(2) takes paths, and a path leads to what is on top.
+//! mount above or below the requested one. A mount that hides another one is restored afterwards:
+//! it is moved away only for a moment, since umount2(2) takes paths, and a path leads to the
+//! topmost mount.
 //!
 //! Source: `open_tree` and `move_mount` of mount_setattr(2).
 
@@ -61,9 +62,9 @@ pub(crate) fn detach(mount: &Mount, lazy: bool) -> Result<()> {
     }
 }
 
-/// Ends a mount that was made at this path just now and cannot be used. Where the list of mounts
-/// cannot be read, it is taken for the topmost one. A failure is ignored: what failed before it is
-/// the error.
+/// Ends a mount that was made at this path just now and cannot be used. If the list of mounts
+/// cannot be read, the mount counts as the topmost one. A failure is ignored: what failed before it
+/// is the error.
 pub(crate) fn undo(point: &Path, is_ours: impl FnOnce(&Mount) -> bool) {
     match mounted_at(point) {
         Ok(Some(mount)) if is_ours(&mount) => drop(detach(&mount, true)),
@@ -115,8 +116,8 @@ fn full_path(dir: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Unmounts a mount, also one that others hide. Those are taken away before that and put back
-/// then, whatever comes of it: their file systems stay the same ones.
+/// Unmounts a mount, also one that others hide. Covering mounts are moved away before that and put
+/// back afterwards, even after a failure: their file systems stay the same.
 pub(crate) fn detach_covered(mount: &Mount, lazy: bool) -> Result<()> {
     let all = mounts()?;
     if !all.contains(mount) {

@@ -10,8 +10,8 @@ use sinterfs_model::{Error, Kind};
 pub(crate) type Answer<T> = Result<T, Errno>;
 
 /// Returns the `errno` of an error. Errors of reading the image are always `EIO`: a program must
-/// not get that of the image file, for example of a full disk. That holds for an image that changed
-/// on its server, too: with `ESTALE` the kernel would look the path up again.
+/// not get an error of the image file, such as a full disk. That holds for an image that changed on
+/// its server, too: with `ESTALE` the kernel would look the path up again.
 pub(crate) fn errno(error: &Error) -> Errno {
     match error.kind() {
         Kind::NotFound => Errno::NOENT,

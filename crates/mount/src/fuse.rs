@@ -25,8 +25,8 @@ use sinterfs_model::{FileType, Inode, Time};
 use crate::device::device_can_be_opened;
 use crate::view::{Attr, NAME_MAX, View};
 
-/// How long the kernel may cache replies: an image never changes. (A century; kernel versions
-/// differ in how they truncate larger times.)
+/// The time for which the kernel may cache replies: an image never changes. (A century; kernel
+/// versions differ in how they truncate larger times.)
 const TTL: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// Inode numbers are never reused.
 const GENERATION: Generation = Generation(0);
@@ -52,7 +52,7 @@ pub(crate) fn handshake(
     // each thread opens the device itself if that is allowed: `fusermount3` may have opened it with
     // other rights
     config.clone_fd = device_can_be_opened();
-    // otherwise the kernel decides who may use the files: see `allow_other`
+    // otherwise the kernel decides which users may use the files: see `allow_other`
     let acl = if view.options().allow_root {
         SessionACL::RootAndOwner
     } else {
@@ -88,7 +88,7 @@ struct FuseAdapter {
     view: View,
     /// Counts requests, to find whether the mount is in use.
     requests: Arc<AtomicU64>,
-    /// How long the kernel may use entries and attributes.
+    /// The time for which the kernel may use entries and attributes.
     ttl: Duration,
     no_open: bool,
     no_open_dir: bool,

@@ -24,7 +24,7 @@ pub(crate) struct IdleUnmounter {
 
 impl IdleUnmounter {
     /// Starts the thread, which unmounts the file system when it was not used for `after`, and not
-    /// later than after twice that time. `requests` counts what the server was asked.
+    /// later than after twice that time. `requests` counts the requests to the server.
     pub(crate) fn start(mount: Mount, after: Duration, requests: Arc<AtomicU64>) -> Result<Self> {
         let (end, ended) = channel();
         let work = move || look(&mount, after, &requests, &ended);

@@ -56,7 +56,7 @@ pub(crate) fn mount_at_image_path(
     })
 }
 
-/// Mounts `tree` on a directory in a mount namespace of this thread alone.
+/// Mounts `tree` on a directory in a mount namespace that only this thread has.
 fn cover(tree: &OwnedFd, dir: &Path) -> rustix::io::Result<()> {
     separate()?;
     move_mount(tree, "", CWD, dir, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)

@@ -1,4 +1,4 @@
-//! Maps inode numbers of an image to those of FUSE and back.
+//! Maps inode numbers of an image to FUSE inode numbers and back.
 //!
 //! **Invariant:** one to one; the root is 1, as FUSE requires, and no number is 0, which means "no
 //! such file" to the kernel.

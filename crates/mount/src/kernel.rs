@@ -37,7 +37,7 @@ pub(crate) const READ_AHEAD: u32 = 1 << 20;
 /// The most bytes of metadata that are read in advance.
 const WARM_MAX: u64 = 64 << 20;
 
-/// Mounts an EROFS image that is computed on demand, and serves it with threads of its own.
+/// Mounts an EROFS image that is computed on demand, and serves it with its own threads.
 ///
 /// The options for owners and permissions have to be applied when the image is computed;
 /// `allow_other` and `default_permissions` are always on. Fails as `mount` does, and with `Io` or

@@ -30,7 +30,7 @@ pub const LAYERS_MAX: usize = 500;
 /// Threads for all layers together, as long as each has two.
 const THREADS: usize = 64;
 
-/// Fails if one mount cannot have so many images.
+/// Fails if there are too many images for one mount.
 pub fn check_layers(count: usize) -> Result<()> {
     if count <= LAYERS_MAX {
         return Ok(());
@@ -42,8 +42,8 @@ pub fn check_layers(count: usize) -> Result<()> {
 }
 
 /// Mounts images as layers, the topmost first, below the upper layer if there is one, and serves
-/// them with threads of their own. Returns also why layers are not mounted by the kernel's EROFS
-/// where that was tried.
+/// them with their own threads. Returns also why layers are not mounted by the kernel's EROFS where
+/// that was tried.
 ///
 /// `Invalid` for an option that only FUSE has, else as `mount` fails; `Io` with `EPERM` without
 /// CAP_SYS_ADMIN. Nothing is mounted then, and directories that were made are removed.

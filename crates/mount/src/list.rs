@@ -1,6 +1,6 @@
 //! Lists the images that are mounted.
 //!
-//! Enters the mounts of this process' namespace; leaves those of images. **Invariant:** only mounts
+//! In: the mounts of this process' namespace. Out: the mounts of images. **Invariant:** only mounts
 //! that this crate makes are listed.
 
 use std::path::{Path, PathBuf};

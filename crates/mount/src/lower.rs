@@ -1,8 +1,8 @@
 //! A served image that is mounted detached from the tree, as a lower layer of overlayfs.
 //!
 //! Enters an image, or for the kernel's EROFS a `Backing` of it; leaves a mount and the events of
-//! its server. **Invariant:** the descriptor of the mount alone keeps it alive until overlayfs uses
-//! it, so a failure leaves no mount.
+//! its server. **Invariant:** only its descriptor keeps the mount alive until overlayfs uses it, so
+//! a failure leaves no mount.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
@@ -51,7 +51,7 @@ pub(crate) struct Lower {
     pub(crate) fell_back: Option<Error>,
 }
 
-/// Mounts a layer and serves it with threads of its own.
+/// Mounts a layer and serves it with its own threads.
 pub(crate) fn start(layer: &LowerLayer, options: &MountOptions) -> Result<Lower> {
     let tried = layer
         .backing

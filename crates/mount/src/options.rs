@@ -18,7 +18,7 @@ impl fmt::Debug for Trace {
     }
 }
 
-/// How an image is mounted.
+/// Options for mounting an image.
 #[derive(Clone)]
 pub struct MountOptions {
     /// The number of threads that serve requests; 0 for a number that suits the machine.
@@ -26,7 +26,7 @@ pub struct MountOptions {
     /// Allows access by users other than the one that mounts. Ordinary users may request it only if
     /// `/etc/fuse.conf` has `user_allow_other`.
     pub allow_other: bool,
-    /// Allows access by root besides the user that mounts; only through FUSE.
+    /// Allows access by root in addition to the user that mounts; only through FUSE.
     pub allow_root: bool,
     /// Unmounts also if this process is killed, by `fusermount3`; only through FUSE.
     pub auto_unmount: bool,
@@ -44,9 +44,9 @@ pub struct MountOptions {
     pub labels: Vec<(String, String)>,
     /// The type that `mount` shows after `fuse.`; letters, digits, `-` and `_`.
     pub subtype: String,
-    /// The owner of all files, instead of their own.
+    /// The owner of all files, instead of the image's owners.
     pub uid: Option<u32>,
-    /// The group of all files, instead of their own.
+    /// The group of all files, instead of the image's groups.
     pub gid: Option<u32>,
     /// Permission bits that are cleared in all files.
     pub umask: u16,

@@ -2,7 +2,7 @@
 //! process serves it.
 //!
 //! Enters the image file and the directory; leaves a mount. **Invariant:** only overlayfs is in the
-//! tree; it alone keeps the EROFS mount alive, so that unmounting ends both, and a failure leaves
+//! tree, and only it keeps the EROFS mount alive, so unmounting ends both, and a failure leaves
 //! neither.
 //!
 //! Source: "Documentation/filesystems/overlayfs.rst" of Linux, "Data-only lower layers", "fs-verity

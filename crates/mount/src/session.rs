@@ -25,10 +25,10 @@ use crate::mountinfo::{Mount, made_at, mounted_at};
 use crate::options::MountOptions;
 use crate::start::{Event, Serving, raise_read_ahead, serve_in_background};
 
-/// How long a busy file system is served after a signal to end.
+/// The time for which a busy file system is served after a signal to end.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How a file system ended.
+/// The way in which a file system ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ended {
@@ -45,7 +45,7 @@ pub struct Session {
     unmounter: Unmounter,
     events: Receiver<Event>,
     sender: Sender<Event>,
-    /// What sends signals as events.
+    /// The thread that sends signals as events.
     listener: Option<Listener>,
     /// The number of requests so far.
     requests: Arc<AtomicU64>,
@@ -70,7 +70,7 @@ pub struct Unmounter {
     mount: Mount,
 }
 
-/// Mounts an image on a directory and serves it with threads of its own.
+/// Mounts an image on a directory and serves it with its own threads.
 ///
 /// `NotFound` or `Invalid` if the mount point is missing or not a directory, `Io` with `EBUSY` if
 /// an image is already mounted there, `NotFound` or `Io` if FUSE or `fusermount3` is missing.

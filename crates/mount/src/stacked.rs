@@ -3,7 +3,7 @@
 //! Enters detached mounts and the upper layer; leaves a detached mount of overlayfs. **Invariant:**
 //! the lower mounts, and the file system with their mount points, are visible only in a mount
 //! namespace that one thread of this process has for itself and that ends with the thread; from
-//! then on overlayfs alone keeps them alive, so that umount(8) of it ends all of them.
+//! then on only overlayfs keeps them alive, so umount(8) of it ends all of them.
 //!
 //! overlayfs takes layers that are in the mount namespace of the caller (Linux 5.14 to 6.14 refuse
 //! all others), hence the namespace.
@@ -30,7 +30,7 @@ use crate::upper::{Prepared, Upper};
 /// The most bytes of a parameter of fsconfig(2), without the zero at the end.
 const PARAMETER_MAX: usize = 255;
 
-/// The message for a user who may not mount.
+/// The message for a user without permission to mount.
 const NEEDED: &str = "an upper layer and several images need overlayfs, and that CAP_SYS_ADMIN: \
                       mount as root, or in a shell of `unshare -rm`";
 
@@ -73,7 +73,7 @@ fn in_namespace(
     options: &MountOptions,
 ) -> Result<(OwnedFd, Option<Prepared>)> {
     let first = lowers.first();
-    let first = first.ok_or_else(|| Error::invalid("there is no image to mount"))?;
+    let first = first.ok_or_else(|| Error::invalid("no image to mount"))?;
     let failed = |what| move |errno| Error::io(what, errno);
     separate().map_err(failed("cannot make a mount namespace"))?;
     // before a directory is covered: the paths of users mean what they meant
@@ -94,7 +94,7 @@ fn in_namespace(
                     extended attributes, no types in directories, or is read-only";
         return Err(Error::unsupported(what));
     }
-    // its paths have a meaning in this namespace alone
+    // its paths are valid only in this namespace
     in_memory.map(Prepared::complete);
     Ok((tree, on_disk))
 }

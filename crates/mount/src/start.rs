@@ -19,8 +19,8 @@ use crate::fuse;
 use crate::options::MountOptions;
 use crate::view::View;
 
-/// The pause between two looks at the threads of this process, and the most looks. What is seen of
-/// them only decides when a mount is reported.
+/// The pause between two looks at the threads of this process, and the most looks. They only decide
+/// when a mount is reported.
 const PAUSE: Duration = Duration::from_micros(200);
 const LOOKS: usize = 10_000;
 
@@ -36,18 +36,18 @@ pub(crate) enum Event {
 pub(crate) struct Serving {
     pub(crate) events: Receiver<Event>,
     pub(crate) sender: Sender<Event>,
-    /// The number of requests, which goes on counting.
+    /// The number of requests, which continues to count.
     pub(crate) requests: Arc<AtomicU64>,
 }
 
-/// Does the handshake with the kernel and serves its requests with threads of their own until the
-/// file system ends, which is sent as an event.
+/// Does the handshake with the kernel and serves its requests with separate threads until the file
+/// system ends, which is sent as an event.
 pub(crate) fn serve_in_background(
     image: Arc<dyn Image>,
     device: OwnedFd,
     options: &MountOptions,
 ) -> Result<Serving> {
-    // one at a time, so that new threads are those of this file system
+    // one at a time, so that new threads belong to this file system
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let (sender, events) = channel();
     let requests = Arc::new(AtomicU64::new(0));
@@ -64,7 +64,7 @@ pub(crate) fn serve_in_background(
     let before = threads();
     let thread = std::thread::Builder::new().name("mount".into()).spawn(run);
     thread.map_err(failed("cannot start a thread"))?;
-    // without /proc nobody can tell
+    // without /proc this cannot be determined
     let are_all_there = || {
         let now = before.as_ref().and_then(count_of_new);
         now.is_none_or(|now| now >= options.thread_count())

@@ -15,7 +15,7 @@ use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, Timespec, Timestamp
 use rustix::io::Errno;
 use sinterfs_model::{Error, Result};
 
-/// Where changes are written.
+/// The place for changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Upper {
@@ -34,7 +34,7 @@ pub(crate) struct Prepared {
     pub(crate) base: PathBuf,
     /// The locked directory.
     pub(crate) lock: Option<OwnedFd>,
-    /// What was made, in that order.
+    /// The created directories, in that order.
     made: Vec<PathBuf>,
     complete: bool,
 }

@@ -14,7 +14,7 @@ use crate::errno::{Answer, errno};
 use crate::ino_map::InoMap;
 use crate::options::MountOptions;
 
-/// The most bytes of a name that statfs(2) tells; images may have longer ones.
+/// The maximum length of names that statfs(2) reports; images may have longer ones.
 pub(crate) const NAME_MAX: u32 = 255;
 
 /// Directory offsets of FUSE: 1 is after `.`, 2 is after `..`, then cursors plus 2.
@@ -192,7 +192,7 @@ impl View {
             }
         }));
         match (listed, failed) {
-            // the next call begins behind what was passed, and fails
+            // the next call begins after the entries that were passed, and fails
             (Err(_), _) | (Ok(()), Some(_)) if passed => Ok(()),
             (Err(errno), _) | (Ok(()), Some(errno)) => Err(errno),
             (Ok(()), None) => Ok(()),
@@ -294,7 +294,7 @@ impl View {
         Ok(value)
     }
 
-    /// Reports a request that got no reply of its own to the observer.
+    /// Reports a request without a reply to the observer.
     pub(crate) fn report_lost_request(&self, what: &'static str) {
         self.options
             .observer
@@ -328,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_umask_takes_from_access_lists_what_it_takes_from_the_bits() {
+    fn a_umask_also_masks_access_lists() {
         let list = |permissions: [u8; 5]| {
             let tags = [0x01, 0x02, 0x04, 0x10, 0x20];
             let entries = tags.iter().zip(permissions);

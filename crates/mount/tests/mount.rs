@@ -78,7 +78,7 @@ const ONE_THREAD: Way = Way {
 };
 
 #[test]
-fn mounts_show_what_images_have() {
+fn mounts_match_their_images() {
     if !possible() {
         return;
     }
@@ -305,7 +305,7 @@ fn a_bug_costs_one_request_and_not_the_mount() {
 }
 
 #[test]
-fn the_observer_is_told_of_damage() {
+fn damage_reaches_the_observer() {
     #[derive(Default)]
     struct Notes(Mutex<Vec<String>>);
     impl Observer for Notes {

@@ -31,7 +31,7 @@ pub struct ContentsOptions {
     pub threads: usize,
 }
 
-/// What was read.
+/// The bytes that were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ContentsReport {
@@ -107,7 +107,7 @@ pub fn contents(
     let mut places = Vec::new();
     let mut expected = Tally::default();
     for (leaf, item) in (0_u32..).zip(&plan.leaves) {
-        let is_asked = || names.matches(&plan.path_bytes(item.spot));
+        let is_asked = || names.matches(&plan.path_bytes(item.name_ref));
         if item.kind == FileType::File && is_asked() {
             let (block, offset) = first_block(image, item.ino);
             places.push(FilePlace {
@@ -131,7 +131,7 @@ pub fn contents(
         || (),
         |(), (index, place)| {
             let item = plan.leaf(place.leaf);
-            let path = plan.path_bytes(item.spot);
+            let path = plan.path_bytes(item.name_ref);
             let size = image.inode(item.ino).map_or(0, |inode| inode.size);
             let file = OpenedContent {
                 index: *index,

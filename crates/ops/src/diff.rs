@@ -6,7 +6,7 @@
 //! one size byte by byte on several threads, holes without reading them. A removed file and a new
 //! file with the same bytes are one renamed file.
 //!
-//! **Invariant:** the result depends on the trees and the options alone, not on the number of
+//! **Invariant:** the result depends only on the trees and the options, not on the number of
 //! threads.
 
 mod change;

@@ -2,7 +2,7 @@
 //!
 //! Enters an image and questions; leaves the image's answers, and the paths of the inodes for which
 //! an answer was an error. **Invariant:** answers are the image's own; each inode is remembered
-//! once, and no more than [`MOST`] of them; only errors take a lock.
+//! once, and no more than [`MAX_INODES`] of them; only errors take a lock.
 
 use std::collections::{HashMap, HashSet};
 use std::mem::take;
@@ -14,7 +14,7 @@ use sinterfs_model::{Cursor, Dirent, Error, Extent, Image, Ino, Inode, Kind, Res
 use crate::walk::{Visit, WalkStep, walk};
 
 /// The most inodes that are remembered.
-const MOST: usize = 1 << 20;
+const MAX_INODES: usize = 1 << 20;
 
 /// An inode that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl ReadFailures {
             && is_failure(error)
         {
             let mut found = self.found();
-            if found.all.len() < MOST && found.all.insert(ino) {
+            if found.all.len() < MAX_INODES && found.all.insert(ino) {
                 found.new.push((ino, error.to_string()));
             }
         }

@@ -1,7 +1,7 @@
 //! Finds entries of an image by name, type, size, time and owner.
 //!
 //! Enters conditions; leaves rows in the order of the tree. **Invariant:** an inode is read only
-//! where name and type match, and no directory below the depth asked for is listed.
+//! where name and type match, and no directory below the requested depth is listed.
 
 use globset::{Candidate, GlobBuilder, GlobMatcher};
 use sinterfs_model::{Error, FileType, Image, Ino, Result};
@@ -10,7 +10,7 @@ use crate::list::{Row, join, row};
 use crate::unread::Unread;
 use crate::walk::{Visit, WalkStep, walk};
 
-/// What an entry must have to be found; what is not set is not asked.
+/// The conditions for an entry to be found; unset conditions are not checked.
 #[derive(Debug, Clone, Default)]
 pub struct FindOptions {
     /// Patterns of which one must match: the name, or with a slash the path from the root.
@@ -60,7 +60,7 @@ impl ModeBits {
 
 /// Shows the rows that meet all conditions, from a start on, which is shown as `path`.
 ///
-/// What cannot be read goes to `unread`. `Invalid` for a malformed pattern.
+/// Unreadable entries go to `unread`. `Invalid` for a malformed pattern.
 pub fn find(
     image: &dyn Image,
     start: Ino,

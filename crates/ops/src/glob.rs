@@ -1,7 +1,7 @@
 //! Expands patterns to the paths of an image that match, as a shell does.
 //!
-//! Enters a path or a pattern; leaves paths that exist, in the order of the tree. **Invariant:** a
-//! path that exists is taken as it is, whatever characters it has; only directories in which
+//! Enters a path or a pattern; leaves paths that exist, in the order of the tree. **Invariant:** an
+//! existing path is taken literally, even with special characters; only directories in which
 //! something can match are listed.
 
 use globset::{Candidate, GlobBuilder};
@@ -12,8 +12,8 @@ use crate::resolve::{Follow, resolve};
 use crate::unread::Unread;
 use crate::walk::{Visit, WalkStep, walk};
 
-/// Returns the paths that a pattern stands for: itself if it exists, else all that match; `*`
-/// matches within a name, `**` across slashes.
+/// Returns the paths of a pattern: the pattern itself if it exists as a path, otherwise all
+/// matches; `*` matches within a name, `**` across slashes.
 ///
 /// Directories that cannot be listed go to `unread`. `NotFound` if there is no path although all
 /// could be listed, `Invalid` for a malformed pattern.

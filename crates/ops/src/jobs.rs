@@ -1,12 +1,11 @@
 //! Cuts files into jobs, in the order of the blocks that they read.
 //!
 //! Enters a plan; leaves what of one file is read in one go. **Invariants:** the jobs of a file
-//! cover it exactly. Unless all blocks fit into the cache, what a job reads of a block that is read
-//! elsewhere, too, no other block's job reads: so a block is needed while its own jobs run, and not
-//! again, whatever refers to it, and it is released with the last of them. Files of an image that
-//! compares content with digests in the order of the file are not cut at all. Memory is about 60
-//! bytes a job, 16 a range and 40 a block, of these at most `RANGES` and `BLOCKS`; the rest is read
-//! file by file.
+//! cover it exactly. Unless all blocks fit into the cache, each block that several jobs read is
+//! read only by its own jobs: the block is needed while these run, and is released with the last of
+//! them. Files of an image that compares content with digests in the order of the file are not cut
+//! at all. Memory is about 60 bytes a job, 16 a range and 40 a block, of these at most `RANGES` and
+//! `BLOCKS`; the rest is read file by file.
 
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
@@ -57,8 +56,8 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// Cuts all files of a plan; `cached` is how many bytes of decoded blocks the image keeps. What
-    /// can't be cut, since its extents are damaged, is one job.
+    /// Cuts all files of a plan; `cached` is how many bytes of decoded blocks the image keeps. A
+    /// file that cannot be divided because its extents are damaged is one job.
     pub(crate) fn of(plan: &Plan, image: &dyn Image, cached: u64) -> Self {
         let mut jobs = Self {
             uses: uses(plan, image, cached),
@@ -157,7 +156,7 @@ impl Jobs {
 /// A file while it is cut.
 #[derive(Debug, Default)]
 struct Parts {
-    /// Whether there is one part alone.
+    /// Whether there is only one part.
     whole: bool,
     parts: Vec<Part>,
     /// The part of each block that is shared.
@@ -168,11 +167,11 @@ struct Parts {
     current: Option<usize>,
     /// The last block without another reader, and its part.
     last_own: Option<(usize, u64)>,
-    /// Where the last extent ended.
+    /// The end of the last extent.
     end: u64,
 }
 
-/// What becomes a job.
+/// The parts of a job.
 #[derive(Debug)]
 struct Part {
     key: (u64, u64),
@@ -180,8 +179,8 @@ struct Part {
 }
 
 impl Parts {
-    /// Adds an extent; a hole belongs to the data before it, or, at the beginning, behind it.
-    /// Returns the block if it is a further one of its part.
+    /// Adds an extent; a hole belongs to the data before it or, at the beginning, after it. Returns
+    /// the block if it is a further one of its part.
     fn add(&mut self, extent: &Extent, shared: impl Fn(u64) -> bool) -> Option<u64> {
         self.end = extent.offset.saturating_add(extent.len);
         let mut further = None;
@@ -257,14 +256,14 @@ impl Part {
     }
 }
 
-/// How a block is used.
+/// The use of a block.
 #[derive(Debug)]
 struct Use {
-    /// How many bytes from its start are needed.
+    /// The number of bytes that are needed from its start.
     len: u64,
     /// Whether it is needed at several places.
     shared: bool,
-    /// How many jobs that read it have not been done.
+    /// The number of jobs that still have to read it.
     jobs: AtomicU32,
 }
 

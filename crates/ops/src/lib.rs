@@ -1,4 +1,4 @@
-//! What users do with an opened image, written once over `&dyn Image`: walk, list, cat, extract,
+//! The operations on an opened image, written once over `&dyn Image`: walk, list, cat, extract,
 //! archive and verify.
 //!
 //! **Invariant:** no format is known here, and nothing is printed: progress and warnings go to

@@ -34,7 +34,7 @@ pub struct Row {
     pub nlink: u32,
     /// The inode number.
     pub ino: Ino,
-    /// Where a symlink points.
+    /// The target of a symlink.
     pub target: Option<Vec<u8>>,
     /// The number of a device.
     pub rdev: Option<Rdev>,
@@ -42,7 +42,7 @@ pub struct Row {
     pub link: Option<Vec<u8>>,
 }
 
-/// What a listing shows.
+/// The contents of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ListOptions {
     /// Shows everything below a directory and not only its entries.
@@ -75,8 +75,8 @@ pub fn row(image: &dyn Image, ino: Ino, path: &[u8]) -> Result<Row> {
 
 /// Shows rows in bytewise order of names, depth first, until the visitor stops.
 ///
-/// `path` is the prefix of the names; a start that is not a directory is shown itself. What cannot
-/// be read, by the listing or by the visitor, goes to `unread`, and the listing goes on after it.
+/// `path` is the prefix of the names; a start that is not a directory is shown itself. Entries that
+/// the listing or the visitor cannot read go to `unread`, and the listing continues.
 pub fn list(
     image: &dyn Image,
     start: Ino,

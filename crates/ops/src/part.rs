@@ -15,7 +15,7 @@ use crate::walk::{Visit, WalkStep, walk};
 /// Which part of an image is shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PartOptions {
-    /// The directory that becomes the root; empty for that of the image.
+    /// The directory that becomes the root; empty for the image's root.
     pub root: Vec<u8>,
     /// The types of files that are left out; directories cannot be.
     pub without: Vec<FileType>,

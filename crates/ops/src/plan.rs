@@ -1,8 +1,8 @@
 //! Collects the entries of an image to read.
 //!
-//! Enters an image and a selection of paths; leaves directories before what they hold, other
-//! inodes, and the further names of what has several. **Invariant:** memory is about 60 bytes and
-//! the name for each selected entry.
+//! Enters an image and a selection of paths; leaves directories before their entries, other inodes,
+//! and the further names of inodes with several. **Invariant:** memory is about 60 bytes and the
+//! name for each selected entry.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,15 +14,15 @@ use crate::walk::{Visit, WalkEntry, WalkStep, walk};
 
 /// A name in a directory of the plan.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Spot {
+pub(crate) struct NameRef {
     pub(crate) dir: u32,
     name: usize,
     len: u16,
 }
 
-impl Spot {
-    /// Returns in which order the walk met names: one that it met later has a higher number.
-    pub(crate) const fn met(self) -> usize {
+impl NameRef {
+    /// Returns the order of the name in the walk: later names have higher numbers.
+    pub(crate) const fn order(self) -> usize {
         self.name
     }
 }
@@ -30,7 +30,7 @@ impl Spot {
 /// An inode under its first name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Item {
-    pub(crate) spot: Spot,
+    pub(crate) name_ref: NameRef,
     pub(crate) ino: Ino,
     pub(crate) kind: FileType,
 }
@@ -51,7 +51,7 @@ impl Item {
 /// A further name of an inode.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Alias {
-    pub(crate) spot: Spot,
+    pub(crate) name_ref: NameRef,
     /// The index in `Plan::leaves`.
     pub(crate) first: u32,
 }
@@ -65,29 +65,29 @@ pub(crate) struct Plan {
     /// All other inodes.
     pub(crate) leaves: Vec<Item>,
     pub(crate) aliases: Vec<Alias>,
-    /// How many directories are above each one.
+    /// The depth of each directory.
     depths: Vec<u32>,
     first_names: HashMap<Ino, u32>,
 }
 
 impl Plan {
     /// Returns all names, directories first.
-    pub(crate) fn spots(&self) -> impl Iterator<Item = Spot> {
-        let dirs = self.dirs.iter().skip(1).map(|dir| dir.spot);
-        let leaves = self.leaves.iter().map(|leaf| leaf.spot);
+    pub(crate) fn name_refs(&self) -> impl Iterator<Item = NameRef> {
+        let dirs = self.dirs.iter().skip(1).map(|dir| dir.name_ref);
+        let leaves = self.leaves.iter().map(|leaf| leaf.name_ref);
         dirs.chain(leaves)
-            .chain(self.aliases.iter().map(|alias| alias.spot))
+            .chain(self.aliases.iter().map(|alias| alias.name_ref))
     }
 
     /// Starts a plan at a directory.
     pub(crate) fn new(start: Ino) -> Self {
-        let spot = Spot {
+        let name_ref = NameRef {
             dir: 0,
             name: 0,
             len: 0,
         };
         let root = Item {
-            spot,
+            name_ref,
             ino: start,
             kind: FileType::Directory,
         };
@@ -100,10 +100,10 @@ impl Plan {
 
     /// Adds a directory and returns its index.
     pub(crate) fn add_dir(&mut self, parent: u32, name: &[u8], ino: Ino) -> Result<u32> {
-        let spot = self.spot(parent, name)?;
+        let name_ref = self.name_ref(parent, name)?;
         self.depths.push(self.depth(parent).saturating_add(1));
         self.dirs.push(Item {
-            spot,
+            name_ref,
             ino,
             kind: FileType::Directory,
         });
@@ -119,24 +119,28 @@ impl Plan {
         ino: Ino,
         kind: FileType,
     ) -> Result<()> {
-        let spot = self.spot(dir, name)?;
+        let name_ref = self.name_ref(dir, name)?;
         if image.inode(ino).map_err(Error::into_corrupt_entry)?.nlink > 1 {
             if let Some(&first) = self.first_names.get(&ino) {
-                self.aliases.push(Alias { spot, first });
+                self.aliases.push(Alias { name_ref, first });
                 return Ok(());
             }
             self.first_names.insert(ino, index(self.leaves.len())?);
         }
-        self.leaves.push(Item { spot, ino, kind });
+        self.leaves.push(Item {
+            name_ref,
+            ino,
+            kind,
+        });
         Ok(())
     }
 
-    fn spot(&mut self, dir: u32, name: &[u8]) -> Result<Spot> {
+    fn name_ref(&mut self, dir: u32, name: &[u8]) -> Result<NameRef> {
         let start = self.names.len();
         let len = u16::try_from(name.len())
             .map_err(|_| Error::corrupt("a name is longer than 65535 bytes"))?;
         self.names.extend_from_slice(name);
-        Ok(Spot {
+        Ok(NameRef {
             dir,
             name: start,
             len,
@@ -144,9 +148,9 @@ impl Plan {
     }
 
     /// Returns a name.
-    pub(crate) fn name(&self, spot: Spot) -> &[u8] {
+    pub(crate) fn name(&self, name_ref: NameRef) -> &[u8] {
         self.names
-            .get(spot.name..spot.name + usize::from(spot.len))
+            .get(name_ref.name..name_ref.name + usize::from(name_ref.len))
             .unwrap_or_default()
     }
 
@@ -171,17 +175,17 @@ impl Plan {
     }
 
     /// Builds the path of a name.
-    pub(crate) fn path(&self, spot: Spot) -> PathBuf {
-        names::path_buf(self.path_bytes(spot))
+    pub(crate) fn path(&self, name_ref: NameRef) -> PathBuf {
+        names::path_buf(self.path_bytes(name_ref))
     }
 
     /// Builds the path of a name, with slashes.
-    pub(crate) fn path_bytes(&self, spot: Spot) -> Vec<u8> {
-        let mut names = vec![self.name(spot)];
-        let mut dir = spot.dir;
+    pub(crate) fn path_bytes(&self, name_ref: NameRef) -> Vec<u8> {
+        let mut names = vec![self.name(name_ref)];
+        let mut dir = name_ref.dir;
         while dir != 0 {
-            names.push(self.name(self.dir(dir).spot));
-            dir = self.dir(dir).spot.dir;
+            names.push(self.name(self.dir(dir).name_ref));
+            dir = self.dir(dir).name_ref.dir;
         }
         names.reverse();
         names.join(&b'/')
@@ -204,8 +208,8 @@ pub(crate) struct PathOfLast {
 
 impl PathOfLast {
     /// Returns the path of a name, with slashes.
-    pub(crate) fn of(&mut self, plan: &Plan, spot: Spot) -> &[u8] {
-        let (mut further, mut dir) = (Vec::new(), spot.dir);
+    pub(crate) fn of(&mut self, plan: &Plan, name_ref: NameRef) -> &[u8] {
+        let (mut further, mut dir) = (Vec::new(), name_ref.dir);
         let shared = loop {
             let depth = plan.depth(dir) as usize;
             let known = depth.checked_sub(1).and_then(|index| self.dirs.get(index));
@@ -213,16 +217,16 @@ impl PathOfLast {
                 break depth;
             }
             further.push(dir);
-            dir = plan.dir(dir).spot.dir;
+            dir = plan.dir(dir).name_ref.dir;
         };
         self.dirs.truncate(shared);
         self.path
             .truncate(self.dirs.last().map_or(0, |(_, end)| *end));
         for dir in further.into_iter().rev() {
-            self.push(plan.name(plan.dir(dir).spot));
+            self.push(plan.name(plan.dir(dir).name_ref));
             self.dirs.push((dir, self.path.len()));
         }
-        self.push(plan.name(spot));
+        self.push(plan.name(name_ref));
         &self.path
     }
 
@@ -234,7 +238,7 @@ impl PathOfLast {
     }
 }
 
-/// Plans everything below a directory, whatever its names look like.
+/// Plans everything below a directory, with any names.
 ///
 /// The visitor is shown every entry, with the error if it (or the rest of a directory) can't be
 /// planned.

@@ -32,7 +32,7 @@ pub fn resolve(image: &dyn Image, path: &[u8], follow: Follow) -> Result<Ino> {
 }
 
 /// Follows a path from the root through symlinks, and returns the path of each symlink on the way
-/// and that of what it leads to, or why it leads to nothing.
+/// and of the target, or why there is no target.
 ///
 /// # Errors
 /// Those of reading the image.
@@ -116,7 +116,7 @@ fn resolve_inner(image: &dyn Image, path: &[u8], follow: Follow) -> Result<Ino> 
             Follow::Parents => !last,
             Follow::All => true,
         };
-        // what is not followed is last, and asked for nothing
+        // a name that is not followed is last and needs no lookup
         let found_kind = if last && !through {
             kind
         } else {

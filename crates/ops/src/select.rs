@@ -1,6 +1,6 @@
 //! Decides by name what of an image is taken and under which name.
 //!
-//! Paths may be as many as the entries of an image (lists of files, differences of images): each
+//! There may be as many paths as entries in an image (lists of files, differences of images): each
 //! entry is looked up among them by bisection. **Invariant:** a name that could lead out of a
 //! target (`..`, with a slash, ...) never gets into a plan; it becomes an error, and so does
 //! everything below it.
@@ -22,15 +22,16 @@ const MAX_ERRORS: usize = 1000;
 const SPECIAL: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
 const NO_MATCH: &str = "nothing in the image matches";
 
-/// What paths and globs select.
+/// The selection by paths and globs.
 pub(crate) struct Selection {
-    /// What names one path: paths, and globs without special characters; sorted, each once.
+    /// Arguments that name one path: paths, and globs without special characters; sorted, each
+    /// once.
     literals: Vec<Literal>,
     globs: Vec<(GlobMatcher, AtomicBool)>,
-    /// What is left out; those without a slash match names.
+    /// Patterns of excluded files; patterns without a slash match names.
     excluded: Vec<GlobMatcher>,
     excluded_names: Vec<GlobMatcher>,
-    /// How many components paths may have.
+    /// The maximum number of components of a path.
     max_depth: usize,
     /// The comparisons of paths so far, for tests of their number.
     #[cfg(test)]
@@ -180,8 +181,8 @@ impl Selection {
     }
 }
 
-/// Returns a path as those of an image are: without a slash at either end, and without names of
-/// no meaning.
+/// Returns a path in the form of image paths: without a slash at either end, and without empty
+/// names.
 fn normal(path: &Path) -> Vec<u8> {
     let path = names::bytes(path);
     let names = path.split(|&byte| byte == b'/');
@@ -303,8 +304,8 @@ pub(crate) fn plan(
 }
 
 /// Plans the directories on the way that nothing has needed so far; returns the deepest, or `None`
-/// if another entry has the place of one of them. `path` is that of something in the deepest, or
-/// its own.
+/// if another entry has the place of one of them. `path` is the path of an entry of the deepest
+/// directory, or of that directory.
 fn plan_dirs(
     plan: &mut Plan,
     levels: &mut [Level],
@@ -359,7 +360,7 @@ fn front(path: &[u8], components: usize) -> &[u8] {
     }
 }
 
-/// What can't be planned: errors, but not more than anybody reads.
+/// Errors of planning, but not more than anybody reads.
 #[derive(Default)]
 struct Refused {
     errors: Vec<Error>,
@@ -438,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_lead_to_what_is_named_below_them_alone() {
+    fn directories_are_entered_only_for_selected_paths() {
         let selection = selection(&["a-b/c", "./a/b//c/", "a.b"], &[]);
         for (path, named, below) in [
             ("a", false, true),
@@ -459,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_of_no_use_is_reported_once_in_the_order_given() {
+    fn unused_patterns_are_reported_once_in_the_given_order() {
         let selection = selection(&["z", "b", "z", "used"], &["q", "*.x", "b", "a"]);
         assert!(selection.names(b"used"));
         let unmatched = selection.unmatched();

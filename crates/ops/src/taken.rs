@@ -17,7 +17,7 @@ pub(crate) struct TakenNames<'a> {
     names: Option<HashMap<(u32, Vec<u8>), Place>>,
 }
 
-/// What has a name.
+/// The file that has a name.
 #[derive(Clone, Copy)]
 enum Place {
     Dir(u32),
@@ -56,7 +56,7 @@ impl<'a> TakenNames<'a> {
     }
 
     /// Returns whether a directory has other attributes than one of the plan with its name. Times
-    /// are not compared: those of a directory change with what is in it.
+    /// are not compared: a directory's times change with its entries.
     pub(crate) fn differs(&self, plan: &Plan, dir: u32, ino: Ino) -> bool {
         let rights = |ino| {
             let meta = self.image.inode(ino)?.meta;

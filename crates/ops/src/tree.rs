@@ -26,7 +26,7 @@ pub struct TreeEntry<'a> {
     pub last: &'a [bool],
 }
 
-/// What a tree shows.
+/// The contents of a tree.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TreeOptions {
     /// The number of levels.
@@ -42,8 +42,8 @@ struct Level {
     left: Vec<(Vec<u8>, Ino, FileType)>,
 }
 
-/// Shows everything below a directory, which the caller knows by a path. What cannot be read, by
-/// the tree or by the visitor, goes to `unread`.
+/// Shows everything below a directory, which the caller knows by a path. Entries that the tree or
+/// the visitor cannot read go to `unread`.
 pub fn tree(
     image: &dyn Image,
     (start, path): (Ino, &[u8]),

@@ -1,16 +1,16 @@
-//! What a walk could not read: errors with paths, collected while the walk goes on.
+//! Entries that a walk could not read: errors with paths, collected while the walk continues.
 //!
 //! Enters errors; leaves those about the image, in the order in which they were met. **Invariant:**
 //! an error that is not about the image (of writing, of the system, a request to stop) is returned
-//! to the walk and ends it; no more than [`MOST`] errors are kept, and the rest are counted.
+//! to the walk and ends it; no more than [`MAX_ERRORS`] errors are kept, and the rest are counted.
 
 use sinterfs_model::{Error, Result};
 use sinterfs_platform::names;
 
 /// The most errors that are kept one by one.
-const MOST: usize = 1000;
+const MAX_ERRORS: usize = 1000;
 
-/// What could not be read of an image.
+/// The unreadable entries of an image.
 #[derive(Debug, Default)]
 pub struct Unread {
     errors: Vec<Error>,
@@ -24,7 +24,7 @@ impl Unread {
         if !error.is_about_image() {
             return Err(error);
         }
-        if self.errors.len() < MOST {
+        if self.errors.len() < MAX_ERRORS {
             let path = if path.is_empty() { b"." } else { path };
             self.errors.push(match error.concerned_path() {
                 Some(_) => error,
@@ -72,7 +72,7 @@ mod tests {
     fn damage_is_kept_with_its_path_and_the_rest_ends_the_walk() {
         let mut unread = Unread::default();
         assert!(unread.is_empty());
-        for number in 0..=MOST {
+        for number in 0..=MAX_ERRORS {
             let error = Error::corrupt("no inode");
             unread
                 .note(format!("d/{number}").as_bytes(), error)
@@ -83,8 +83,8 @@ mod tests {
         let disk = Error::io("cannot write", std::io::ErrorKind::StorageFull);
         assert_eq!(unread.note(b"d", disk).unwrap_err().kind(), Kind::Io);
         let errors = unread.into_errors();
-        assert_eq!(errors.len(), MOST + 1);
+        assert_eq!(errors.len(), MAX_ERRORS + 1);
         assert_eq!(errors[7].concerned_path().unwrap().to_str(), Some("d/7"));
-        assert!(errors[MOST].what().starts_with("1 more"));
+        assert!(errors[MAX_ERRORS].what().starts_with("1 more"));
     }
 }

@@ -34,7 +34,7 @@ pub use tree::{UsageKind, UsageNode};
 /// format does one of the two, or neither if it does not know them.
 pub type ShowBlocks<'a> = dyn Fn(Option<Ino>, &mut dyn FnMut(StoredBlock<'_>)) -> Result<()> + 'a;
 
-/// How many files `Usage::largest` holds.
+/// The number of files in `Usage::largest`.
 const LARGEST: usize = 40;
 
 /// The most kinds of files that are distinguished.
@@ -84,8 +84,8 @@ pub struct Usage {
     pub largest: Vec<UsageNode>,
 }
 
-/// Measures the use of space in an image. Content is not read. What cannot be read does not count,
-/// and goes to `unread`.
+/// Measures the use of space in an image. Content is not read. Unreadable entries are not counted,
+/// and go to `unread`.
 pub fn usage(image: &dyn Image, show: &ShowBlocks<'_>, unread: &mut Unread) -> Result<Usage> {
     let mut blocks = BlockTable::default();
     show(None, &mut |block| blocks.add(block))?;

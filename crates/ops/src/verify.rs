@@ -19,7 +19,7 @@ use crate::workers;
 
 const CHUNK: usize = 1 << 20;
 
-/// Counts of what was read of an image.
+/// Counts of the files and bytes that were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct VerifyReport {
@@ -197,7 +197,7 @@ impl Check<'_> {
                 if read.is_err() && !reported.insert(job.leaf) {
                     return Ok(());
                 }
-                self.note(&plan.path_bytes(item.spot), read)
+                self.note(&plan.path_bytes(item.name_ref), read)
             },
         )?;
         Ok(expected.items)

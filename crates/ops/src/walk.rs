@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use sinterfs_model::{Cursor, Error, FileType, Image, Ino, Result};
 use sinterfs_platform::names;
 
-/// What is wrong with a directory that holds itself, or that the walk meets too often.
+/// The error for a directory that contains itself, or that the walk meets too often.
 const MANY_PLACES: &str = "a directory is in more than one place";
 
 /// An entry of a directory on the way through an image.
@@ -28,7 +28,7 @@ pub struct WalkEntry<'a> {
     pub depth: usize,
 }
 
-/// How an entry is met.
+/// The way in which the walk visits an entry.
 #[derive(Debug)]
 pub enum Visit<'a> {
     /// The entry comes up; a directory before what it holds.
@@ -141,7 +141,7 @@ pub fn walk(
     Ok(())
 }
 
-/// Leaves a directory that holds itself without listing it; returns whether the walk goes on.
+/// Leaves a directory that holds itself without listing it; returns whether the walk continues.
 fn unlistable(
     level: &Level,
     path: &[u8],

@@ -17,7 +17,7 @@ use crate::walk::{WalkStep, walk};
 /// Steps of times between a power of two and the next.
 const STEPS: u64 = 4;
 
-/// What was asked of an image.
+/// The reads of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Activity {
     /// Names that were looked up.
@@ -36,17 +36,17 @@ pub struct Activity {
     pub failed: u64,
     /// Bytes of content that were read.
     pub bytes: u64,
-    /// How long all reads took together.
+    /// The total time of all reads.
     pub reading: Duration,
-    /// How long the median read took at most, the 90th of 100, the 99th, and the longest; to a
-    /// quarter.
+    /// Upper bounds of the median read time, the 90th and 99th percentile and the longest read;
+    /// accurate to a quarter.
     pub read_times: [Duration; 4],
 }
 
 /// Receives the path of each file before its first read returns, and nothing after each other call.
 pub type OnRead = Box<dyn FnMut(Option<&[u8]>) + Send>;
 
-/// An image and what was asked of it.
+/// An image and its reads.
 pub struct Watched {
     image: Arc<dyn Image>,
     lookups: AtomicU64,
@@ -126,7 +126,7 @@ impl Watched {
         }
     }
 
-    /// Returns what was asked until now.
+    /// Returns the reads so far.
     pub fn activity(&self) -> Activity {
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let times: Vec<u64> = self.times.iter().map(get).collect();
@@ -152,7 +152,7 @@ impl Watched {
         Some(order.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reports that something other than content was asked for.
+    /// Reports a request for something other than content.
     fn report_call(&self) {
         if let Some(mut order) = self.order() {
             (order.on_read)(None);

@@ -1,11 +1,11 @@
-//! Runs jobs on several threads, each thread in a part of the image of its own.
+//! Runs jobs on several threads, each in a separate part of the image.
 //!
-//! A run of jobs that read the same block is a lane: were it spread over the threads, all of them
+//! A run of jobs that read the same block is a queue: were it spread over the threads, all of them
 //! would wait for one block to be decoded.
 //!
-//! **Invariant:** lanes, and the jobs of a lane, are begun in the order of the list; a thread helps
-//! in another's lane only when no lane is left. After the first failure or a request to stop no
-//! further job is begun, and of the failures that happened that of the earliest job is reported.
+//! **Invariant:** queues, and the jobs of a queue, are begun in the order of the list; a thread
+//! helps in another's queue only when no queue is left. After the first failure or a request to
+//! stop no further job is begun, and the failure of the earliest failed job is reported.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,18 +13,18 @@ use std::sync::{Mutex, PoisonError};
 
 use sinterfs_model::{Error, Observer, Result};
 
-/// Resolves a number of threads: zero means as many as the machine runs at once.
+/// Resolves a number of threads: zero means the number of processors.
 pub(crate) fn thread_count(asked: usize) -> usize {
     sinterfs_workers::thread_count(asked).min(1024)
 }
 
 /// Jobs that belong together.
-struct Lane {
+struct JobQueue {
     jobs: Range<usize>,
     begun: AtomicUsize,
 }
 
-impl Lane {
+impl JobQueue {
     /// Takes the next job.
     fn next(&self) -> Option<usize> {
         let begun = self.begun.fetch_add(1, Ordering::Relaxed);
@@ -33,64 +33,64 @@ impl Lane {
     }
 }
 
-/// All lanes, and how many have been taken by a thread.
-struct Lanes {
-    lanes: Vec<Lane>,
+/// All queues, and how many have been taken by a thread.
+struct JobQueues {
+    queues: Vec<JobQueue>,
     taken: AtomicUsize,
 }
 
-impl Lanes {
-    fn new<J>(jobs: &[J], same_lane: impl Fn(&J, &J) -> bool) -> Self {
+impl JobQueues {
+    fn new<J>(jobs: &[J], same_queue: impl Fn(&J, &J) -> bool) -> Self {
         let mut start = 0;
-        let lane = |run: &[J]| {
+        let queue = |run: &[J]| {
             let jobs = start..start + run.len();
             start = jobs.end;
-            Lane {
+            JobQueue {
                 jobs,
                 begun: AtomicUsize::new(0),
             }
         };
         Self {
-            lanes: jobs.chunk_by(same_lane).map(lane).collect(),
+            queues: jobs.chunk_by(same_queue).map(queue).collect(),
             taken: AtomicUsize::new(0),
         }
     }
 
-    /// Takes the next job of a thread's lane, or of the lane that it continues with.
-    fn next<'a>(&'a self, own: &mut Option<&'a Lane>) -> Option<usize> {
+    /// Takes the next job of a thread's queue, or of the queue that it continues with.
+    fn next<'a>(&'a self, own: &mut Option<&'a JobQueue>) -> Option<usize> {
         loop {
-            if let Some(index) = own.and_then(Lane::next) {
+            if let Some(index) = own.and_then(JobQueue::next) {
                 return Some(index);
             }
             let taken = self.taken.fetch_add(1, Ordering::Relaxed);
-            *own = self.lanes.get(taken);
+            *own = self.queues.get(taken);
             if own.is_none() {
-                return self.lanes.iter().find_map(|lane| {
-                    *own = Some(lane);
-                    lane.next()
+                return self.queues.iter().find_map(|queue| {
+                    *own = Some(queue);
+                    queue.next()
                 });
             }
         }
     }
 }
 
-/// Runs all jobs; each thread has a state of its own, buffers for example. Neighbours of which
-/// `same_lane` is true are best run by one thread.
+/// Runs all jobs; each thread has its own state, such as buffers. Neighbours of which `same_queue`
+/// is true are best run by one thread.
 pub(crate) fn run<J: Sync, S>(
     threads: usize,
     jobs: &[J],
-    same_lane: impl Fn(&J, &J) -> bool,
+    same_queue: impl Fn(&J, &J) -> bool,
     observer: &dyn Observer,
     state: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, &J) -> Result<()> + Sync,
 ) -> Result<()> {
-    let lanes = Lanes::new(jobs, same_lane);
+    let queues = JobQueues::new(jobs, same_queue);
     let stop = AtomicBool::new(false);
     let failure: Mutex<Option<(usize, Error)>> = Mutex::new(None);
     let labour = || {
-        let (mut state, mut lane) = (state(), None);
+        let (mut state, mut queue) = (state(), None);
         while !stop.load(Ordering::Relaxed) {
-            let Some(index) = lanes.next(&mut lane) else {
+            let Some(index) = queues.next(&mut queue) else {
                 break;
             };
             let Some(job) = jobs.get(index) else { break };
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_job_is_run_once_and_lanes_in_order() {
+    fn every_job_is_run_once_and_queues_in_order() {
         let jobs: Vec<(u8, usize)> = (0..500).map(|i| ((i / 70) as u8, i)).collect();
         for threads in [1, 2, 3, 7, 40] {
             let seen = Mutex::new(Vec::new());
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn two_threads_begin_in_two_lanes() {
+    fn two_threads_begin_with_two_queues() {
         let jobs = ['a', 'a', 'a', 'b', 'b', 'b'];
         let (both, first) = (std::sync::Barrier::new(2), Mutex::new(Vec::new()));
         let begun = |fresh: &mut bool, job: &char| {

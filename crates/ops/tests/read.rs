@@ -232,7 +232,7 @@ fn rows(image: &dyn Image, path: &[u8], options: ListOptions) -> Vec<Row> {
 }
 
 #[test]
-fn rows_tell_everything() {
+fn rows_have_all_attributes() {
     let image = sample(0);
     let recursive = ListOptions {
         recursive: true,
@@ -366,7 +366,7 @@ fn a_good_image_has_no_problems() {
 }
 
 #[test]
-fn problems_are_told_with_their_paths() {
+fn problems_are_reported_with_their_paths() {
     let image = sample(0);
     for path in [&b"docs/big"[..], b"docs/sparse-start"] {
         let ino = resolve(&image, path, Follow::Nothing).unwrap();
@@ -437,7 +437,7 @@ impl Image for Lazy {
 }
 
 #[test]
-fn what_is_damaged_costs_only_itself() {
+fn damage_costs_only_the_damaged_file() {
     let image = sample(0);
     let find = |path: &[u8]| resolve(&image, path, Follow::Nothing).unwrap();
     let (dir, inode) = (find(b"docs/deep"), find(b"docs/small"));

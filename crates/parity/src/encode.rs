@@ -2,8 +2,8 @@
 //!
 //! In: the data, which is read twice: shard by shard for the checksums, then in windows, the same
 //! bytes of all shards at once. Out: the shards of parity in a scratch file, one after the other,
-//! and the checksums of all shards. **Invariant:** the result depends on data and layout alone, and
-//! checksums and parity are of the same bytes: what both passes read is compared.
+//! and the checksums of all shards. **Invariant:** the result depends only on data and layout, and
+//! checksums and parity are of the same bytes: both passes are compared.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -72,12 +72,12 @@ pub fn encode(
 /// Returns how many bytes of each shard are coded at once.
 fn window_of(layout: &ParityLayout) -> u64 {
     let (count, parity) = (layout.data as usize, layout.parity as usize);
-    // the code rounds the shards up to a multiple of those of parity
+    // the code rounds the shards up to a multiple of the parity shards
     window(layout.shard, count + 2 * parity.next_power_of_two())
 }
 
-/// Reads a shard of data in pieces as long as a window. Returns its checksum, and the sum of those
-/// of its pieces, which does not depend on their order.
+/// Reads a shard of data in pieces as long as a window. Returns its checksum, and the sum of its
+/// pieces' checksums, which does not depend on their order.
 fn read_shard(
     data: &dyn ReadAt,
     layout: &ParityLayout,

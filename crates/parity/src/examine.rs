@@ -17,10 +17,10 @@ use crate::layout::{COPIES, GROUP, GROUP_BYTES, HEADER, ParityLayout};
 use crate::shards::for_each;
 use crate::table;
 
-/// A place of a shard that stands for none.
+/// The place of no shard.
 const NOWHERE: u64 = u64::MAX;
 
-/// What is wrong with a file and its record.
+/// The damage of a file and its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Damage {
@@ -45,7 +45,7 @@ impl Damage {
     }
 }
 
-/// Where the intact parts of a file and its record are.
+/// The places of the intact parts of a file and its record.
 #[derive(Debug)]
 pub struct Examined {
     pub(crate) layout: ParityLayout,
@@ -53,7 +53,7 @@ pub struct Examined {
     pub(crate) sums: Vec<Option<u64>>,
     /// The offset of each intact shard, in the file of its sort.
     pub(crate) places: Vec<Option<u64>>,
-    /// What is wrong.
+    /// The damage.
     pub damage: Damage,
 }
 

@@ -22,7 +22,7 @@ pub struct FoundRecord {
     pub layout: ParityLayout,
     /// The checksum of all checksums.
     pub(crate) set: u64,
-    /// How far the header that was found is from where it should be, in bytes.
+    /// The distance of the header from its expected position, in bytes.
     pub(crate) moved: i64,
 }
 
@@ -75,7 +75,7 @@ fn header_by_pages(source: &dyn ReadAt, start: u64, end: u64) -> Option<FoundRec
 
 /// Returns the last header that begins in a range.
 fn header_in(source: &dyn ReadAt, start: u64, end: u64) -> Result<Option<FoundRecord>> {
-    // it may end behind the range
+    // it may end after the range
     let stop = source.len().min(end + HEADER as u64 - 1);
     let mut bytes = vec![0; length(stop - start)?];
     source.read_at(start, &mut bytes)?;

@@ -7,7 +7,7 @@
 use sinterfs_block::checksum::xxh3_64;
 use sinterfs_model::{Error, Result};
 
-/// What every copy of a header begins with.
+/// The first bytes of every copy of a header.
 pub const MAGIC: [u8; 8] = *b"SINTERPR";
 
 /// The version of the format.
@@ -37,7 +37,7 @@ const MOST_READ: u32 = 32_768;
 /// The smallest shard that is written, so that checksums take a few percent of it.
 const LEAST_SHARD: u64 = 1024;
 
-/// The unit of shards: the code works on so many bytes at once.
+/// The unit of shards: the number of bytes that the code processes at once.
 pub(crate) const UNIT: u64 = 64;
 
 /// The longest file.
@@ -57,8 +57,8 @@ pub struct ParityLayout {
 }
 
 impl ParityLayout {
-    /// Chooses the numbers for a file of `len` bytes and so many percent of parity. `Invalid` for
-    /// an empty file and for percentages other than 1 to 100.
+    /// Chooses the numbers for a file of `len` bytes and the given percentage of parity. `Invalid`
+    /// for an empty file and for percentages other than 1 to 100.
     pub fn new(len: u64, percent: u8) -> Result<Self> {
         if len == 0 {
             return Err(Error::invalid("an empty file needs no parity"));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_protected_is_refused() {
+    fn refuses_files_that_cannot_be_protected() {
         assert!(ParityLayout::new(0, 5).is_err());
         assert!(ParityLayout::new(10, 0).is_err());
         assert!(ParityLayout::new(10, 101).is_err());

@@ -29,7 +29,7 @@ pub struct Restored<'a> {
     scratch: File,
 }
 
-/// Where a shard of data is.
+/// The place of a shard of data.
 #[derive(Debug, Clone, Copy)]
 enum Shard {
     /// In the file, from this offset on.
@@ -83,7 +83,7 @@ pub fn restore<'a>(
     let differ = known.filter(|(known, made)| known.is_some_and(|known| known != **made));
     if made.set() != examined.set || differ.count() > 0 {
         return Err(Error::corrupt(
-            "what was restored is not what the parity was made of",
+            "the restored file is not the file that the parity was made from",
         ));
     }
     Ok((restored, made))

@@ -1,6 +1,6 @@
 //! Work on all shards by several threads, and the memory that it takes.
 //!
-//! **Invariant:** memory is `WINDOW_BYTES` a thread, whatever the length of the file.
+//! **Invariant:** memory is `WINDOW_BYTES` per thread, for any length of the file.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};

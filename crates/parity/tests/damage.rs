@@ -235,7 +235,7 @@ fn data_that_changes_meanwhile_is_an_error() {
 }
 
 #[test]
-fn what_is_copied_was_compared() {
+fn copied_shards_were_verified() {
     let file = Protected::new(&noise(3, 300_000), 5);
     let record = MemorySource(file.record.clone());
     let found = find(&record).unwrap().unwrap();

@@ -34,8 +34,8 @@ struct GptHeader {
     crc: u32,
 }
 
-/// Reads the table of a disk; `None` if there is none. Without an MBR that stands for it, the
-/// first header must be there.
+/// Reads the table of a disk; `None` if there is none. Without a protective MBR, the first header
+/// must be there.
 pub(crate) fn read(disk: &dyn ReadAt, is_protected: bool) -> Result<Option<PartitionTable>> {
     let mut first_error = None;
     for sector in [512, 4096] {
@@ -68,7 +68,7 @@ pub(crate) fn read(disk: &dyn ReadAt, is_protected: bool) -> Result<Option<Parti
             return Ok(Some(table(sector, partitions, Some(note))));
         }
     }
-    let what = "the MBR says that there is a GPT, and there is none";
+    let what = "the MBR announces a GPT, but there is none";
     Err(Error::corrupt(what).at("partition table", 0))
 }
 
@@ -81,7 +81,7 @@ fn table(sector: u32, partitions: Vec<Partition>, note: Option<String>) -> Parti
     }
 }
 
-/// What is wrong with a copy, and where its header says that the other one is.
+/// The error of a copy, and the position of the other one according to its header.
 type Damage = (String, Option<u64>);
 
 /// Reads one copy; `None` if no header is in that sector.
@@ -121,7 +121,7 @@ fn header(bytes: &[u8], at: u64) -> std::result::Result<GptHeader, String> {
         return Err("the CRC of its header is wrong".to_owned());
     }
     if le64(whole, 24) != at {
-        return Err("its header is that of another sector".to_owned());
+        return Err("its header belongs to another sector".to_owned());
     }
     Ok(GptHeader {
         other: le64(whole, 32),

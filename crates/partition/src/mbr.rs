@@ -1,4 +1,4 @@
-//! The table in the first sector, and those of logical partitions.
+//! The table in the first sector, and the tables of logical partitions.
 //!
 //! In: a source. Out: partitions. An entry has 16 bytes: status, three bytes of geometry, type,
 //! three more, first sector and number of sectors. Extended partitions hold a chain of sectors of
@@ -21,14 +21,14 @@ pub(crate) const SECTOR: u64 = 512;
 /// The last two bytes of a sector with a table.
 const SIGNATURE: [u8; 2] = [0x55, 0xaa];
 
-/// Where the entries begin in a sector, and the length of each.
+/// The start of the entries in a sector, and the length of each.
 const ENTRIES: usize = 446;
 const ENTRY_LEN: usize = 16;
 
 /// The most logical partitions.
 const LOGICAL_MAX: usize = 256;
 
-/// The type of an entry that stands for a GPT.
+/// The type of a protective entry for a GPT.
 const PROTECTIVE: u8 = 0xee;
 
 /// An entry.
@@ -86,13 +86,13 @@ impl FirstSector {
         Ok((are_sound && has_any).then_some(Self(entries)))
     }
 
-    /// Returns whether an entry stands for a GPT.
+    /// Returns whether an entry protects a GPT.
     pub(crate) fn protects_gpt(&self) -> bool {
         self.0.iter().any(|entry| entry.kind == PROTECTIVE)
     }
 }
 
-/// Where the first descriptor of ISO 9660 has its identifier, and what that is.
+/// The position of the identifier in the first ISO 9660 descriptor, and its value.
 const DISC_AT: u64 = 0x8001;
 const DISC: &[u8] = b"CD001";
 

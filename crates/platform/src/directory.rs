@@ -1,9 +1,9 @@
 //! An open directory, and what is done to the names in it.
 //!
 //! In: names as bytes. Out: open files, their status, new files. **Invariant:** a name is one
-//! component, or several to be opened one after another, and none is resolved through a symlink
-//! or through `..`, whatever other processes do meanwhile (`symlinks_are_not_followed`); only
-//! [`Directory::open`] follows symlinks, and [`Directory::open_within`] where it is told to.
+//! component, or several to be opened one after another, and none is resolved through a symlink or
+//! through `..`, even if other processes interfere (`symlinks_are_not_followed`); only
+//! [`Directory::open`] follows symlinks, and, on request, [`Directory::open_within`].
 
 #[cfg(unix)]
 #[path = "directory/unix.rs"]
@@ -22,7 +22,7 @@ use sinterfs_model::{FileType, Rdev};
 
 use crate::status::Status;
 
-/// What a file is opened for.
+/// The purpose for which a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenFor {
     /// A directory, on the way to what is below it.
@@ -31,7 +31,7 @@ pub enum OpenFor {
     List,
     /// A file, to read it. A fifo is not waited for; whether it is a regular file is to be seen.
     Read,
-    /// A name of any type, for its status alone.
+    /// A name of any type, only for its status.
     Look,
 }
 
@@ -63,7 +63,7 @@ impl Directory {
     /// Opens it once more.
     ///
     /// # Errors
-    /// What the system reports: no descriptor is left.
+    /// The system's error: no descriptor is left.
     pub fn try_clone(&self) -> io::Result<Self> {
         self.0.try_clone().map(Self)
     }
@@ -71,7 +71,7 @@ impl Directory {
     /// Opens a directory in this one.
     ///
     /// # Errors
-    /// What the system reports; a symlink is no directory.
+    /// The system's error; a symlink is not a directory.
     pub fn child(&self, name: &[u8], open: OpenFor) -> io::Result<Self> {
         system::child(&self.0, name, open).map(Self)
     }
@@ -79,7 +79,7 @@ impl Directory {
     /// Opens a path of any length below this directory; the empty path is the directory itself.
     ///
     /// # Errors
-    /// What the system reports; an error, too, where a component is a symlink or `..`.
+    /// The system's error; also fails if a component is a symlink or `..`.
     pub fn open_beneath(&self, path: &[u8], open: OpenFor) -> io::Result<File> {
         if path.split(|&byte| byte == b'/').any(|name| name == b"..") {
             let what = "the path has a component `..`";
@@ -100,7 +100,7 @@ impl Directory {
     /// component is followed on request. `None` if it leads out.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The system's error.
     pub fn open_within(
         &self,
         path: &[u8],
@@ -113,7 +113,7 @@ impl Directory {
     /// Opens a path that may lead anywhere, from this directory on.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The system's error.
     pub fn open_anywhere(&self, path: &[u8], open: OpenFor, follow: bool) -> io::Result<File> {
         system::open_anywhere(&self.0, path, open, follow)
     }
@@ -122,7 +122,7 @@ impl Directory {
     /// meanwhile may come twice.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The system's error.
     pub fn list(&self, each: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
         system::list(&self.0, each)
     }
@@ -130,7 +130,7 @@ impl Directory {
     /// Returns whether nothing is in it.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The system's error.
     pub fn is_empty(&self) -> io::Result<bool> {
         let mut is_empty = true;
         self.list(&mut |_| {
@@ -143,7 +143,7 @@ impl Directory {
     /// Returns the status of a name; of a symlink, its own.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The system's error.
     pub fn status(&self, name: &[u8]) -> io::Result<Status> {
         system::status(&self.0, name)
     }
@@ -151,7 +151,7 @@ impl Directory {
     /// Returns the status of an open file or directory.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The system's error.
     pub fn status_of(file: &File) -> io::Result<Status> {
         system::status_of(file)
     }
@@ -159,7 +159,7 @@ impl Directory {
     /// Returns the text of a symlink.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The system's error.
     pub fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
         system::read_link(&self.0, name)
     }
@@ -167,7 +167,7 @@ impl Directory {
     /// Returns the text of a symlink that is open to be looked at.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The system's error.
     pub fn read_open_link(link: &File) -> io::Result<Vec<u8>> {
         system::read_open_link(link)
     }
@@ -191,7 +191,7 @@ impl Directory {
     /// Opens a regular file for writing.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The system's error.
     pub fn open_to_write(&self, name: &[u8]) -> io::Result<File> {
         system::open_to_write(&self.0, name)
     }
@@ -263,16 +263,16 @@ impl Directory {
     /// Changes owner and group of a name; of a symlink, its own.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The system's error.
     pub fn set_owner(&self, name: &[u8], uid: u32, gid: u32) -> io::Result<()> {
         system::set_owner(&self.0, name, uid, gid)
     }
 
-    /// Changes the permissions of a file that is open to be looked at and is no symlink: whatever
-    /// gets its name meanwhile, the file that was looked at is changed.
+    /// Changes the permissions of a file that is open for its status and is not a symlink: even if
+    /// its name changes meanwhile, the file that was opened is changed.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The system's error.
     pub fn set_mode_of(looked_at: &File, mode: u32) -> io::Result<()> {
         system::set_looked_mode(looked_at, mode)
     }
@@ -280,7 +280,7 @@ impl Directory {
     /// Changes access and modification time of a name; of a symlink, its own.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The system's error.
     pub fn set_times(&self, name: &[u8], times: &sinterfs_model::Times) -> io::Result<()> {
         system::set_times(&self.0, name, times)
     }
@@ -289,7 +289,7 @@ impl Directory {
     /// is removed again.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The system's error.
     pub fn folds_case(&self) -> io::Result<bool> {
         if !crate::MAY_FOLD_CASE {
             return Ok(false);
@@ -305,7 +305,7 @@ impl Directory {
 /// Changes owner and group of an open file.
 ///
 /// # Errors
-/// What the system reports.
+/// The system's error.
 pub(crate) fn set_owner(file: &File, uid: u32, gid: u32) -> io::Result<()> {
     system::set_open_owner(file, uid, gid)
 }
@@ -313,7 +313,7 @@ pub(crate) fn set_owner(file: &File, uid: u32, gid: u32) -> io::Result<()> {
 /// Changes the permissions of an open file or directory.
 ///
 /// # Errors
-/// What the system reports.
+/// The system's error.
 pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     system::set_open_mode(file, mode)
 }
@@ -321,7 +321,7 @@ pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
 /// Changes access and modification time of an open file or directory.
 ///
 /// # Errors
-/// What the system reports.
+/// The system's error.
 pub(crate) fn set_times(file: &File, times: &sinterfs_model::Times) -> io::Result<()> {
     system::set_open_times(file, times)
 }

@@ -1,8 +1,7 @@
 //! Files: read and written by position, without a name, renamed, locked.
 //!
-//! In: paths and open files. Out: open files. **Invariant:** a position that is read or written is
-//! that of the call; on Windows the file's own position moves with it, and nothing here depends on
-//! it.
+//! In: paths and open files. Out: open files. **Invariant:** reads and writes use the position of
+//! the call; on Windows the file's own position moves with it, and nothing here depends on it.
 
 #[cfg(unix)]
 #[path = "files/unix.rs"]
@@ -22,10 +21,10 @@ use crate::status::Identity;
 
 /// Reads and writes of a file by position.
 pub trait FileAt {
-    /// Reads at most as many bytes as the buffer has; 0 at the end.
+    /// Reads at most the length of the buffer; returns 0 at the end.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The system's error.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
 
     /// Fills the buffer.
@@ -37,7 +36,7 @@ pub trait FileAt {
     /// Writes all bytes.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The system's error.
     fn write_all_at(&self, buf: &[u8], offset: u64) -> io::Result<()>;
 }
 
@@ -52,10 +51,10 @@ pub fn without_following(options: &mut OpenOptions) -> &mut OpenOptions {
     system::without_following(options)
 }
 
-/// Makes a directory, and those above it, for its owner alone.
+/// Makes a directory, and missing parents, accessible only to its owner.
 ///
 /// # Errors
-/// What the system reports.
+/// The system's error.
 pub fn make_private_dir(path: &Path) -> io::Result<()> {
     system::make_private_dir(path)
 }
@@ -82,7 +81,7 @@ pub fn open_device(path: &Path) -> io::Result<File> {
 /// Returns how many names an open file has: none after it was removed.
 ///
 /// # Errors
-/// What the system reports.
+/// The system's error.
 pub fn name_count(file: &File) -> io::Result<u64> {
     system::name_count(file)
 }
@@ -95,7 +94,7 @@ pub fn allocated(found: &Metadata) -> u64 {
 /// Returns which file a path leads to.
 ///
 /// # Errors
-/// What the system reports.
+/// The system's error.
 pub fn identity(path: &Path) -> io::Result<Identity> {
     system::identity(path)
 }
@@ -110,15 +109,16 @@ pub fn with_mode(permissions: Permissions, mode: u32) -> Permissions {
     system::with_mode(permissions, mode)
 }
 
-/// Lets those who may read a file run it, where files have permissions for that.
+/// Lets users that may read a file run it, if files have such permissions.
 ///
 /// # Errors
-/// What the system reports.
+/// The system's error.
 pub fn make_executable(file: &File) -> io::Result<()> {
     system::make_executable(file)
 }
 
-/// Returns free and all bytes of the file system of an open file; `None` if it does not tell.
+/// Returns free and all bytes of the file system of an open file; `None` if the system does not
+/// report it.
 pub fn room(file: &File) -> Option<(u64, u64)> {
     system::room(file)
 }
@@ -133,7 +133,7 @@ pub fn is_without_sizes(file: &File) -> bool {
 /// there are no such files.
 ///
 /// # Errors
-/// What the system reports.
+/// The system's error.
 pub fn unnamed(dir: &Path, mode: u32) -> io::Result<Option<File>> {
     system::unnamed(dir, mode)
 }
@@ -158,7 +158,7 @@ pub fn name(file: &File, path: &Path) -> io::Result<()> {
 /// Makes a file to read and write that is gone when it is closed, however the process ends.
 ///
 /// # Errors
-/// What the system reports.
+/// The system's error.
 pub fn scratch(dir: &Path) -> io::Result<File> {
     match system::unnamed_scratch(dir)? {
         Some(file) => Ok(file),
@@ -186,10 +186,10 @@ pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     system::rename_new(from, to)
 }
 
-/// Makes the names of a directory durable, which is open to list it, where that can be asked for.
+/// Makes the names of a directory durable, which is open to list it, if the system can do that.
 ///
 /// # Errors
-/// What the system reports.
+/// The system's error.
 pub fn sync_directory(dir: &Directory) -> io::Result<()> {
     match dir.as_file().sync_all() {
         Err(error) if error.kind() != io::ErrorKind::InvalidInput && cfg!(unix) => Err(error),
@@ -201,7 +201,7 @@ pub fn sync_directory(dir: &Directory) -> io::Result<()> {
 /// write.
 ///
 /// # Errors
-/// What the system reports; the file is closed all the same.
+/// The system's error; the file is closed in any case.
 pub fn close(file: File) -> io::Result<()> {
     system::close(file)
 }
@@ -210,7 +210,7 @@ pub fn close(file: File) -> io::Result<()> {
 /// open.
 ///
 /// # Errors
-/// What the system reports.
+/// The system's error.
 pub fn flush(file: &File) -> io::Result<()> {
     close(file.try_clone()?)
 }
@@ -222,7 +222,7 @@ pub const SYNCS_FILE_SYSTEMS: bool = cfg!(target_os = "linux");
 /// call for that.
 ///
 /// # Errors
-/// What the system reports, of any file that was written since this one was opened.
+/// The system's error for any file that was written since this one was opened.
 pub fn sync_file_system(file: &File) -> io::Result<bool> {
     system::sync_file_system(file)
 }
@@ -230,23 +230,23 @@ pub fn sync_file_system(file: &File) -> io::Result<bool> {
 /// Waits until no other process has a directory locked, and locks it until the file is closed.
 ///
 /// # Errors
-/// What the system reports.
+/// The system's error.
 pub fn lock_directory(path: &Path) -> io::Result<File> {
     system::lock_directory(path)
 }
 
-/// Returns standard output as a file of its own.
+/// Returns standard output as a separate file.
 ///
 /// # Errors
-/// What the system reports.
+/// The system's error.
 pub fn stdout() -> io::Result<File> {
     system::stdout()
 }
 
-/// Returns standard input as a file of its own.
+/// Returns standard input as a separate file.
 ///
 /// # Errors
-/// What the system reports.
+/// The system's error.
 pub fn stdin() -> io::Result<File> {
     system::stdin()
 }
@@ -262,7 +262,7 @@ pub fn will_be_read(file: &File) {
 }
 
 /// Returns where the hole is that follows `offset` in a file, at most `len`; `len` if there is none
-/// or the system does not tell.
+/// or the system does not report it.
 pub fn next_hole(file: &File, offset: u64, len: u64) -> u64 {
     system::next_hole(file, offset).map_or(len, |hole| hole.clamp(offset, len))
 }
@@ -272,7 +272,8 @@ pub fn next_data(file: &File, offset: u64, len: u64) -> u64 {
     system::next_data(file, offset).map_or(len, |data| data.clamp(offset, len))
 }
 
-/// Lets holes of a file that are not written take no room, where a file must be told.
+/// Makes unwritten ranges of a file holes that take no space, on systems where a file must be
+/// marked for that.
 pub fn make_sparse(file: &File) {
     system::make_sparse(file);
 }
@@ -280,7 +281,7 @@ pub fn make_sparse(file: &File) {
 /// Changes owner and group of an open file.
 ///
 /// # Errors
-/// What the system reports.
+/// The system's error.
 pub fn set_owner(file: &File, uid: u32, gid: u32) -> io::Result<()> {
     directory::set_owner(file, uid, gid)
 }
@@ -288,7 +289,7 @@ pub fn set_owner(file: &File, uid: u32, gid: u32) -> io::Result<()> {
 /// Changes the permissions of an open file or directory.
 ///
 /// # Errors
-/// What the system reports.
+/// The system's error.
 pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     directory::set_mode(file, mode)
 }
@@ -296,7 +297,7 @@ pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
 /// Changes access and modification time of an open file or directory.
 ///
 /// # Errors
-/// What the system reports.
+/// The system's error.
 pub fn set_times(file: &File, times: &Times) -> io::Result<()> {
     directory::set_times(file, times)
 }
@@ -310,8 +311,8 @@ pub struct SameOwners {
     pub group: bool,
 }
 
-/// Copies owner and group of an old file to a new one, as far as this process may; returns which of
-/// them it has now.
+/// Copies owner and group of an old file to a new one, as far as this process is allowed to;
+/// returns which of them it has now.
 pub fn copy_owner(old: &Metadata, new: &File) -> SameOwners {
     system::copy_owner(old, new)
 }

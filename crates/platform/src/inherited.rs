@@ -1,4 +1,4 @@
-//! What a process inherits from the one that started it, and passes on to those that it starts.
+//! Resources that a process inherits from its parent and passes on to its children.
 //!
 //! In: numbers of signals and of descriptors. Out: which signals are ignored; descriptors that
 //! children do not get. **Invariant:** no handler and no descriptor is changed, but what happens to
@@ -31,9 +31,9 @@ fn is_ignored(signal: i32) -> bool {
     now.is_some_and(|now| now.sa_sigaction == libc::SIG_IGN)
 }
 
-/// Marks all descriptors above 2 but those that are `kept`, so that programs which are started from
-/// now on do not get them: a process that goes on in the background would keep the pipes, locks and
-/// sockets of its caller. Where the system does not list descriptors nothing is done.
+/// Marks all descriptors above 2 except `kept` ones, so that programs started from now on do not
+/// get them: a process in the background would keep the pipes, locks and sockets of its caller.
+/// Does nothing if the system does not list descriptors.
 pub fn keep_from_children(kept: impl Fn(i32) -> bool) {
     let listed = std::fs::read_dir("/dev/fd").into_iter().flatten().flatten();
     let numbers: Vec<i32> = listed

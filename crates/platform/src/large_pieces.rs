@@ -1,13 +1,13 @@
-//! An allocator for libraries in processes of others: large pieces of memory are mappings of their
-//! own, and go back to the system when they are freed.
+//! An allocator for libraries in other programs' processes: large pieces of memory are separate
+//! mappings, and go back to the system when they are freed.
 //!
 //! In: what `GlobalAlloc` asks for. Out: memory, of the system's allocator below [`LARGE`] bytes.
 //! glibc keeps freed blocks for each thread: eight readers of blocks of 128 KiB through a cache of
-//! 64 MiB held 260 MB and more. What a program sets for all of its memory (`mallopt`) is not a
-//! library's to change (ADR 0033). **Invariants:** at most [`KEPT`] freed pieces of at most
-//! [`LONGEST_KEPT`] bytes are kept for the next request, since the first touch of new memory takes
-//! up to two fifths of the time of a read; nothing here waits for a lock, so that a child of `fork`
-//! never waits here for a thread that it lacks.
+//! 64 MiB held 260 MB and more. A library must not change settings of the whole program (`mallopt`,
+//! ADR 0033). **Invariants:** at most [`MAX_FREED`] freed pieces of at most [`LONGEST_KEPT`] bytes
+//! are kept for the next request, since the first touch of new memory takes up to two fifths of the
+//! time of a read; nothing here waits for a lock, so that a child of `fork` never waits here for a
+//! thread that it lacks.
 
 #![allow(
     unsafe_code,
@@ -26,10 +26,10 @@ const LARGE: usize = 128 << 10;
 /// The longest piece that is kept when it is freed.
 const LONGEST_KEPT: usize = 1 << 20;
 
-/// How many freed pieces are kept.
-const KEPT: usize = 16;
+/// The number of freed pieces that are kept.
+const MAX_FREED: usize = 16;
 
-/// What the start of a mapping is a multiple of, on every system.
+/// The alignment of mappings on every system.
 const PAGE: usize = 4 << 10;
 
 /// The distance to a multiple of its double at which a large piece begins that is not a mapping,
@@ -41,9 +41,9 @@ const OFFSET: usize = 64;
 pub struct LargePiecesMapped;
 
 /// Freed pieces. The first word of each is its length.
-static FREED: [AtomicPtr<u8>; KEPT] = [const { AtomicPtr::new(null_mut()) }; KEPT];
+static FREED: [AtomicPtr<u8>; MAX_FREED] = [const { AtomicPtr::new(null_mut()) }; MAX_FREED];
 
-/// Where the next freed piece goes.
+/// The place for the next freed piece.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: each piece comes from the system's allocator, or is a mapping that nobody else has: what
@@ -101,13 +101,14 @@ unsafe impl GlobalAlloc for LargePiecesMapped {
             if from == to {
                 return start;
             }
-            // SAFETY: the mapping is the caller's, who uses the returned address from now on.
+            // SAFETY: the mapping belongs to the caller, which uses the returned address from now
+            // on.
             let moved = unsafe { mm::mremap(start.cast(), from, to, MremapFlags::MAYMOVE) };
             if let Ok(moved) = moved {
                 return moved.cast();
             }
         }
-        // SAFETY: both pieces have as many bytes as are copied, and differ.
+        // SAFETY: both pieces have at least the copied length, and do not overlap.
         unsafe {
             let to = self.alloc(new);
             if !to.is_null() {
@@ -129,8 +130,8 @@ fn is_mapped(start: *mut u8, layout: Layout) -> bool {
     is_large(layout) && start.addr().is_multiple_of(PAGE)
 }
 
-/// Returns the length of the mapping for so many bytes: up to an eighth more, so that pieces of
-/// about the same length can take each other's place.
+/// Returns the length of the mapping for this number of bytes: up to an eighth more, so that pieces
+/// of about the same length can take each other's place.
 fn mapped_len(len: usize) -> usize {
     let step = (len.checked_ilog2()).map_or(PAGE, |bits| 1 << (bits - 3));
     len.checked_next_multiple_of(step).unwrap_or(usize::MAX)
@@ -151,7 +152,7 @@ fn free(start: *mut u8, len: usize) {
     }
     // SAFETY: a mapping is aligned and has room for the word, and nobody else has it.
     unsafe { start.cast::<usize>().write(len) };
-    let slot = NEXT.fetch_add(1, Ordering::Relaxed) % KEPT;
+    let slot = NEXT.fetch_add(1, Ordering::Relaxed) % MAX_FREED;
     let old = FREED
         .get(slot)
         .map(|slot| slot.swap(start, Ordering::AcqRel));
@@ -194,7 +195,8 @@ fn kept_len(start: *mut u8) -> usize {
 fn unmap(start: *mut u8, len: usize) {
     // SAFETY: nobody has this memory any more.
     unsafe {
-        // fails if it lies amid others and the system allows no more of them: then its pages go
+        // fails in the middle of other mappings if the system allows no more of them: then only its
+        // pages are freed
         if mm::munmap(start.cast(), len).is_err() {
             let _ = mm::madvise(start.cast(), len, Advice::LinuxDontNeed);
         }
@@ -226,7 +228,7 @@ fn with_offset(layout: Layout) -> Option<Layout> {
 /// Fills memory with zeros, unless there is none.
 fn zeroed(start: *mut u8, len: usize) -> *mut u8 {
     if !start.is_null() {
-        // SAFETY: `alloc` returned so many bytes to this caller.
+        // SAFETY: `alloc` returned this number of bytes to this caller.
         unsafe { start.write_bytes(0, len) }
     }
     start

@@ -1,10 +1,10 @@
-//! What differs between operating systems, behind functions that are the same on all of them.
+//! Differences between operating systems, behind functions that are the same on all of them.
 //!
 //! In: names and paths as bytes, as images have them. Out: open files and directories, and their
-//! status. **Invariant:** below an open [`Directory`] no symlink is followed, on any system. What
-//! other crates of the library decide by the system is named in ADR 0030: `mount`, which is for
-//! Linux alone, and parts of `remote` and of the facade. The allocator of the Python package and of
-//! the C library on Linux is here, too, and what populates memory with pages.
+//! status. **Invariant:** below an open [`Directory`] no symlink is followed, on any system. ADR
+//! 0030 lists other code of the library that depends on the system: `mount`, which is only for
+//! Linux, and parts of `remote` and of the facade. The allocator of the Python package and of the C
+//! library on Linux is here, too, and what populates memory with pages.
 
 #![warn(
     clippy::indexing_slicing,
@@ -38,12 +38,12 @@ pub use large_pieces::LargePiecesMapped;
 pub use scratch::Scratch;
 pub use status::{Identity, Status};
 
-/// What files keep on this system.
+/// The attributes that files keep on this system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keeps {
     /// Owner and group.
     pub owners: bool,
-    /// Permission bits, besides whether a file may be written.
+    /// Permission bits, beyond whether a file may be written.
     pub modes: bool,
     /// Extended attributes, as Linux names them.
     pub xattrs: bool,
@@ -51,7 +51,7 @@ pub struct Keeps {
     pub specials: bool,
 }
 
-/// What files keep on this system.
+/// The attributes that files keep on this system.
 pub const KEEPS: Keeps = Keeps {
     owners: cfg!(unix),
     modes: cfg!(unix),
@@ -59,7 +59,7 @@ pub const KEEPS: Keeps = Keeps {
     specials: cfg!(target_os = "linux"),
 };
 
-/// Whether names of images may be others than those of files here: see [`names::is_kept`].
+/// Whether names in images may differ from names of files here: see [`names::is_kept`].
 pub const NAMES_DIFFER: bool = cfg!(windows);
 
 /// Whether a symlink to a directory differs from one to a file.

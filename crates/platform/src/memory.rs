@@ -1,8 +1,8 @@
 //! Memory that is about to be written.
 //!
-//! In: room that is not set. Out: the same, with pages of its own. **Invariant:** no byte changes;
-//! what a system lacks is left out. Linux takes a fault for each page that is written first, some
-//! 1.5 us in a virtual machine, and less where it is told of many at once (madvise(2),
+//! In: room that is not set. Out: the same memory, with pages allocated. **Invariant:** no byte
+//! changes; what a system lacks is left out. Linux takes a fault for each page that is written
+//! first, some 1.5 us in a virtual machine, and less if many are requested at once (madvise(2),
 //! `MADV_POPULATE_WRITE`, since 5.14).
 #![allow(
     unsafe_code,
@@ -13,17 +13,17 @@ use std::mem::MaybeUninit;
 
 /// Less than this is left to faults, in bytes.
 #[cfg(target_os = "linux")]
-const LEAST: usize = 64 << 10;
+const MIN_LEN: usize = 64 << 10;
 
-/// The size of a page in bytes. Where pages are larger, the call fails and nothing is done: faults
-/// are few there.
+/// The size of a page in bytes. If pages are larger, the call fails and nothing is done: there are
+/// few faults then.
 #[cfg(target_os = "linux")]
 const PAGE: usize = 4 << 10;
 
 /// Populates room with pages by one call to the system, if it is large.
 pub fn populate(room: &mut [MaybeUninit<u8>]) {
     #[cfg(target_os = "linux")]
-    if room.len() >= LEAST {
+    if room.len() >= MIN_LEN {
         let start = room.as_mut_ptr();
         let before = start.addr() % PAGE;
         // SAFETY: the call changes no content; the page in which the room begins is mapped.

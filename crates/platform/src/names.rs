@@ -2,8 +2,8 @@
 //!
 //! In: bytes, or what the system or a user gave. Out: the other one. **Invariant:** bytes come back
 //! as they were: `bytes(path(b)) == b`. On Windows, where no string has arbitrary bytes, a byte
-//! that is not UTF-8, and a backslash, are unpaired surrogates in memory (U+DC00 and the byte).
-//! What names files get there is another matter: see `file_name`.
+//! that is not UTF-8, and a backslash, are unpaired surrogates in memory (U+DC00 and the byte). For
+//! the names that files get there see `file_name`.
 
 #[cfg(unix)]
 #[path = "names/unix.rs"]

@@ -1,4 +1,4 @@
-//! What a process may do and use.
+//! The permissions and resources of a process.
 //!
 //! In: nothing. Out: what the system says of this process.
 

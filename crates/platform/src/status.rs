@@ -1,6 +1,6 @@
 //! The status of a file in the types of the model.
 //!
-//! In: what the system tells. Out: type, metadata, identity. **Invariant:** what a system does not
+//! In: the system's answer. Out: type, metadata, identity. **Invariant:** what a system does not
 //! have is what most files on Linux would have there (owner 0, mode 0644 or 0755).
 
 use sinterfs_model::{FileType, Meta, Rdev};

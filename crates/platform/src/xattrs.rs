@@ -23,7 +23,7 @@ impl Attributes {
     /// Begins with a name.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The system's error.
     pub fn of(dir: &Directory, name: &[u8]) -> io::Result<Self> {
         system::Attributes::of(dir.as_file(), name).map(Self)
     }
@@ -31,7 +31,7 @@ impl Attributes {
     /// Returns the names, sorted. A file system without attributes has none.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The system's error.
     pub fn names(&self) -> io::Result<Vec<Vec<u8>>> {
         let list = self.0.list()?;
         let names = list
@@ -47,7 +47,7 @@ impl Attributes {
     /// Returns a value; `None` if it was removed meanwhile.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The system's error.
     pub fn value(&self, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
         self.0.value(name)
     }
@@ -55,7 +55,7 @@ impl Attributes {
     /// Sets a value.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The system's error.
     pub fn set(&self, name: &[u8], value: &[u8]) -> io::Result<()> {
         self.0.set(name, value)
     }
@@ -69,7 +69,7 @@ pub fn are_readable(dir: &Directory) -> bool {
 /// Sets an attribute of an open file or directory.
 ///
 /// # Errors
-/// What the system reports.
+/// The system's error.
 pub fn set(file: &File, name: &[u8], value: &[u8]) -> io::Result<()> {
     system::set(file, name, value)
 }
@@ -83,7 +83,7 @@ pub fn copy(old: &File, new: &File) {
 /// list that the new file has from its directory is removed.
 ///
 /// # Errors
-/// What the system reports: the new file may have no list then, or another one.
+/// The system's error: the new file may have no list then, or another one.
 pub fn copy_access(old: &File, new: &File) -> io::Result<()> {
     system::copy_access(old, new)
 }
@@ -93,10 +93,10 @@ pub fn remove_access_lists(file: &File) -> bool {
     system::remove_access_lists(file)
 }
 
-/// Returns whether a file has access control lists besides its permissions.
+/// Returns whether a file has access control lists in addition to its permissions.
 ///
 /// # Errors
-/// What the system reports.
+/// The system's error.
 pub fn has_access_lists(file: &File) -> io::Result<bool> {
     system::has_access_lists(file)
 }

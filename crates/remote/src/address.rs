@@ -1,4 +1,4 @@
-//! Where a remote image is: a URL, and how it may be shown.
+//! The address of a remote image: a URL, and the form in which it may be shown.
 //!
 //! **Invariant:** what is shown has neither a user, nor a password, nor a query, in which presigned
 //! URLs have their signatures.
@@ -20,8 +20,8 @@ const SCHEMES: [(&str, Scheme); 6] = [
     ("oci://", Scheme::Registry),
 ];
 
-/// Parameters that only prove who asks, in URLs that have a signature; the object does not depend
-/// on them. Those that begin with `X-Amz-` and `X-Goog-` are some more.
+/// Parameters that only authenticate the request, in URLs that have a signature; the object does
+/// not depend on them. Those that begin with `X-Amz-` and `X-Goog-` are some more.
 const PROOFS: [&str; 21] = [
     "AWSAccessKeyId",
     "Expires",
@@ -65,7 +65,7 @@ const ENDPOINTS: [(Scheme, &[&str]); 2] = [
     ),
 ];
 
-/// How an object is asked for.
+/// The way in which an object is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scheme {
     Http,
@@ -123,7 +123,7 @@ impl Address {
     }
 
     /// Returns the name under which the cache keeps the object: the URL as it may be shown, and a
-    /// digest of what else decides which object it is (the rest of the query, the store).
+    /// digest of everything else that identifies the object (the rest of the query, the store).
     pub(crate) fn cache_name(&self) -> String {
         let mut more = Vec::new();
         if let Some((_, query)) = self.url.split_once('?') {
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_are_told_from_paths() {
+    fn urls_are_distinguished_from_paths() {
         for url in [
             "http://h/x",
             "https://h/x?y",
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_knows_objects_by_what_decides_them() {
+    fn cache_keys_include_everything_that_identifies_an_object() {
         let name = |url: &str| Address::parse(Path::new(url)).unwrap().cache_name();
         assert_eq!(
             name("https://h/a?X-Amz-Signature=S&X-Amz-Date=D"),

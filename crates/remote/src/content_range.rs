@@ -5,8 +5,8 @@
 
 use http::{HeaderMap, header};
 
-/// The part of an object that an answer has. It may be shorter than what was asked for (RFC 9110,
-/// section 15.3.7).
+/// The part of an object that an answer has. It may be shorter than requested (RFC 9110, section
+/// 15.3.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ContentRange {
     pub(crate) first: u64,

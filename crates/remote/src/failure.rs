@@ -11,14 +11,14 @@ use crate::address::without_queries;
 use crate::redirects::BadRedirect;
 use crate::runtime;
 
-/// What a failed request means for those who wait for its bytes.
+/// The consequence of a failed request for the threads that wait for its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// Another try may succeed, after this time if the server named one.
     Temporary(Option<Duration>),
     /// The object is another one than at first.
     Changed,
-    /// The object is that of the given entity tag.
+    /// The object has the given entity tag.
     Unchanged,
     /// There is no such object.
     Missing,
@@ -28,7 +28,7 @@ pub(crate) enum Cause {
     NoRanges,
     /// The bytes have another digest than their name.
     Damaged,
-    /// The work was asked to stop.
+    /// A stop was requested.
     Stopped,
     /// Anything else.
     Final,
@@ -123,7 +123,7 @@ impl Failure {
 /// The longest wait that a server may ask for.
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
 
-/// An answer that has not the range that was asked for.
+/// An answer with another range than requested.
 #[derive(Debug)]
 pub(crate) struct Refused {
     status: StatusCode,
@@ -229,7 +229,7 @@ impl fmt::Display for Unreachable {
 
 impl std::error::Error for Unreachable {}
 
-/// What the client says of a redirect from `https` to `http`.
+/// The client's message for a redirect from `https` to `http`.
 const NOT_ALLOWED: &str = "URL scheme is not allowed";
 
 /// Returns the error of TLS that an error is, if it is one: of a certificate, or of the protocol.

@@ -31,7 +31,7 @@ pub(crate) enum Urgency {
     Ahead,
 }
 
-/// Where parts come from.
+/// The source of parts.
 enum Origin {
     Object(Object),
     Blob(RegistryBlob),
@@ -42,7 +42,7 @@ pub(crate) struct Fetcher {
     origin: Origin,
     host: String,
     deadline: Duration,
-    /// Returns whether those who wait should stop.
+    /// Returns whether waiting threads should stop.
     pub(crate) stop: fn() -> bool,
     version: OnceLock<ObjectVersion>,
     /// Bytes of the object that came.
@@ -75,7 +75,7 @@ impl Fetcher {
         }
     }
 
-    /// Returns whether the last bytes can be asked for without knowing the length.
+    /// Returns whether the last bytes can be requested without knowing the length.
     pub(crate) fn serves_last(&self) -> bool {
         matches!(&self.origin, Origin::Object(object) if object.serves_last())
     }

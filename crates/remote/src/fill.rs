@@ -26,13 +26,13 @@ const PIECE: u64 = (4 << 20) / LEAF;
 /// Requests at once, without a rate.
 const AT_ONCE: usize = 4;
 
-/// How long a fill waits before it begins, at most: many machines may start at once.
+/// The maximum delay before a fill begins: many machines may start at once.
 const LATEST_BEGIN: Duration = Duration::from_secs(2);
 
-/// How long it waits after a failure that may pass.
+/// The delay after a temporary failure.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);
 
-/// What a fill has done.
+/// The progress of a fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Filled {
@@ -56,10 +56,10 @@ pub(crate) async fn fill(
     shared: Weak<Shared>,
     options: FillOptions,
 ) -> std::result::Result<Filled, FillEnd> {
-    let mut flying = JoinSet::new();
-    let fetched = fetch_all(&shared, options, &mut flying).await;
+    let mut running = JoinSet::new();
+    let fetched = fetch_all(&shared, options, &mut running).await;
     // somebody may wait for what is on its way
-    flying.detach_all();
+    running.detach_all();
     let fetched = fetched?;
     let open = shared.upgrade().ok_or(FillEnd::Closed)?;
     let all = plan::leaves(&(0..open.len));
@@ -71,7 +71,7 @@ pub(crate) async fn fill(
 async fn fetch_all(
     shared: &Weak<Shared>,
     options: FillOptions,
-    flying: &mut Requests,
+    running: &mut Requests,
 ) -> std::result::Result<u64, FillEnd> {
     let (begin, at_once) = match options.rate {
         Some(_) => (Instant::now(), 1),
@@ -79,10 +79,10 @@ async fn fetch_all(
     };
     let (mut fetched, mut next) = (0_u64, 0);
     loop {
-        while flying.len() >= at_once
-            && let Some(done) = flying.join_next().await
+        while running.len() >= at_once
+            && let Some(done) = running.join_next().await
         {
-            landed(done)?;
+            outcome(done)?;
         }
         if let Some(rate) = options.rate {
             let seconds = fetched as f64 / rate.max(1) as f64;
@@ -94,10 +94,10 @@ async fn fetch_all(
         };
         let bytes = plan::bytes(&piece, open.len);
         fetched = fetched.saturating_add(bytes.end.saturating_sub(bytes.start));
-        flying.spawn(open.bring(piece, Urgency::Ahead));
+        running.spawn(open.fetch_leaves(piece, Urgency::Ahead));
     }
-    while let Some(done) = flying.join_next().await {
-        landed(done)?;
+    while let Some(done) = running.join_next().await {
+        outcome(done)?;
     }
     Ok(fetched)
 }
@@ -125,7 +125,7 @@ fn missing_piece(shared: &Shared, next: &mut u64) -> Option<Range<u64>> {
     None
 }
 
-fn landed(
+fn outcome(
     done: std::result::Result<std::result::Result<(), Failure>, JoinError>,
 ) -> std::result::Result<(), FillEnd> {
     let lost = |_| FillEnd::Failed(Failure::temporary("a request ended without an answer"));
@@ -166,7 +166,7 @@ pub(crate) fn full() -> Error {
 
 /// Returns the leaves on disk; `Invalid` if there are none.
 pub(crate) fn cache_of(shared: &Shared) -> Result<&Store> {
-    let none = || Error::invalid("there is no cache to fetch the image into");
+    let none = || Error::invalid("no cache to fetch the image into");
     shared.store.as_ref().ok_or_else(none)
 }
 

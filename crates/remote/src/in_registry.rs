@@ -1,8 +1,9 @@
 //! Opening images in registries.
 //!
-//! In: `oci://...`. Out: the image of an artifact or of an EROFS layer, or the layers of an ordinary
-//! image. **Invariant:** a blob is cached under its digest, for all tags of a repository; only the
-//! blob that a reference stands for is noted under it, so that it is found without the registry.
+//! In: `oci://...`. Out: the image of an artifact or of an EROFS layer, or the layers of an
+//! ordinary image. **Invariant:** a blob is cached under its digest, for all tags of a repository;
+//! only the blob that a reference resolves to is recorded under the reference, so that it is found
+//! without the registry.
 
 use std::sync::Arc;
 
@@ -78,15 +79,15 @@ pub fn container_image(
 /// `longest` bytes each. Nobody has compared them with anything.
 ///
 /// # Errors
-/// `NotFound` if there is no such image, or if no server may be asked; `Io` if the registry cannot
-/// be reached, or refuses.
+/// `NotFound` if there is no such image, or if requests are not allowed; `Io` if the registry
+/// cannot be reached, or refuses.
 pub fn signatures(
     address: &Address,
     longest: u64,
     options: &RemoteOptions,
 ) -> Result<Vec<AttachedSignature>> {
     if options.offline {
-        let what = "signatures in registries are not in the cache, and the server may not be asked \
+        let what = "signatures in registries are not cached, and requests are not allowed \
                     (offline)";
         return Err(Error::not_found(what));
     }
@@ -101,7 +102,7 @@ pub fn signatures(
     found.map_err(|failure| session.error("read the signatures of", &failure))
 }
 
-/// Opens the image that a reference stands for. A reference with a digest is asked for once.
+/// Opens the image that a reference names. A reference with a digest is resolved once.
 pub(crate) fn open(address: &Address, options: &RemoteOptions) -> Result<Remote> {
     let session = session(address, options)?;
     let url = address.to_string();
@@ -141,7 +142,7 @@ pub(crate) fn open(address: &Address, options: &RemoteOptions) -> Result<Remote>
 
 /// Returns the error of an object that is not in the cache.
 pub(crate) fn not_here() -> Error {
-    Error::not_found("it is not in the cache, and the server may not be asked (offline)")
+    Error::not_found("it is not in the cache, and requests are not allowed (offline)")
 }
 
 fn session(address: &Address, options: &RemoteOptions) -> Result<Arc<Session>> {
@@ -155,7 +156,7 @@ fn manifest(
     options: &RemoteOptions,
 ) -> Result<Manifest> {
     let (asked, platform) = (Arc::clone(session), platform.map(str::to_owned));
-    // who names a wrong host does not wait for long
+    // a wrong host name fails soon
     let patience = options.deadline / 3;
     let work = async move { resolve(&asked, platform.as_deref(), patience).await };
     let manifest = runtime::wait(&runtime::spawn(work)?, options.stop)?;

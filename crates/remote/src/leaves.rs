@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_read_yet_stays() {
+    fn unread_leaves_stay() {
         let leaves = Leaves::new(1024 * LEAF);
         let leaf: Leaf = vec![0; crate::plan::LEAF_LEN].into();
         // 800 leaves ahead of a reader that looks at each one several times

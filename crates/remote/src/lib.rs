@@ -1,11 +1,11 @@
-//! Images where they lie: on web servers and in object stores, read by position.
+//! Images on web servers and in object stores, read in place by position.
 //!
 //! In: a URL (`http:`, `https:`, `s3:`, `gs:`, `az:`, `oci:`). Out: a `ReadAt` over the object's
-//! bytes; new objects in stores and registries.
-//! **Invariant:** all bytes are of one version of the object: the first answer pins its length and
-//! entity tag, every later one must have the same, and a changed object is an error (`Stale`).
-//! Threads of the asynchronous runtime are in here alone: no caller sees a future.
-//! Spec: RFC 9110 (ranges: section 14, preconditions: section 13), `docs/remote.md`.
+//! bytes; new objects in stores and registries. **Invariant:** all bytes are of one version of the
+//! object: the first answer pins its length and entity tag, every later one must have the same, and
+//! a changed object is an error (`Stale`). Only this crate has threads of the asynchronous runtime:
+//! no caller sees a future. Spec: RFC 9110 (ranges: section 14, preconditions: section 13),
+//! `docs/remote.md`.
 
 #![warn(
     clippy::indexing_slicing,
@@ -30,8 +30,8 @@ mod content_range;
 mod failure;
 mod fetch;
 mod fill;
-mod flight;
 mod in_registry;
+mod inflight;
 mod leaves;
 #[cfg_attr(not(unix), path = "no_object_upload.rs")]
 mod object_upload;

@@ -48,7 +48,7 @@ pub struct Upload {
     state: Arc<UploadState>,
 }
 
-/// What both sides know.
+/// The state that both sides share.
 #[derive(Debug, Default)]
 struct UploadState {
     /// Whether the end of the stream is the end of the object.
@@ -75,7 +75,8 @@ impl Upload {
         let worker = Builder::new().name("upload".into()).spawn(move || {
             let outcome = sending.send(&end, &known.is_complete);
             *known.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-            // who writes learns of a failure by the closed socket, and then finds the outcome
+            // the writing side learns of a failure from the closed socket, and then finds the
+            // outcome
             drop(end);
         });
         Ok(Self {
@@ -135,7 +136,7 @@ impl Drop for Upload {
     }
 }
 
-/// What became of a part.
+/// The outcome of a part.
 type Answer = std::result::Result<(), Failure>;
 
 /// The side of the store.
@@ -207,7 +208,7 @@ impl Sending {
         drop(sender);
         let is_stopped = |failure: &Failure| failure.cause == Cause::Stopped;
         if sent.as_ref().is_err_and(is_stopped) {
-            // a store removes the parts that still arrive, as those of a process that is killed
+            // a store removes parts that still arrive, like the parts of a killed process
             return sent;
         }
         // the first failure is the reason for the others

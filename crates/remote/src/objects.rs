@@ -58,14 +58,14 @@ pub(crate) struct Fetched {
     pub(crate) etag: Option<String>,
 }
 
-/// What has come of a part so far. As long as bytes come, there is time for the rest.
+/// The received bytes of a part. As long as bytes come, there is time for the rest.
 #[derive(Debug)]
 pub(crate) struct Arrived {
     bytes: Mutex<Vec<u8>>,
     deadline: Deadline,
     /// The time that a leaf of bytes gives.
     more: Duration,
-    /// The most leaves that have come. What comes again is no progress.
+    /// The most leaves that have come. Bytes that come again are no progress.
     leaves: AtomicU64,
 }
 
@@ -142,7 +142,7 @@ impl Object {
         let timeouts = Timeouts {
             connect: stall,
             request: None,
-            // requests are made again by who knows what they are for
+            // the caller retries requests, since it knows their purpose
             retry: RetryConfig {
                 max_retries: 0,
                 ..RetryConfig::default()
@@ -160,14 +160,14 @@ impl Object {
         })
     }
 
-    /// Returns whether the last bytes can be asked for without knowing the length.
+    /// Returns whether the last bytes can be requested without knowing the length.
     pub(crate) fn serves_last(&self) -> bool {
         self.scheme != Scheme::Azure
     }
 
-    /// Gets a part once, or what is missing of it: bytes that have come stay in `arrived`, so that
-    /// another try goes on behind them. Of a part that the server sends in pieces, the rest is
-    /// asked for until all of it is here.
+    /// Gets a part once, or its missing bytes: received bytes stay in `arrived`, so that another
+    /// try continues after them. If the server sends a part in pieces, requests the rest until all
+    /// of it has arrived.
     pub(crate) async fn get(
         &self,
         wanted: &Wanted,
@@ -313,10 +313,10 @@ fn silent(_: Elapsed) -> Failure {
     Failure::temporary("the server sends nothing")
 }
 
-/// What is said of bytes of another version.
+/// The message for bytes of another version.
 pub(crate) const CHANGED: &str = "the object was replaced after it was opened";
 
-/// How long requests may take.
+/// The time limits of requests.
 #[derive(Debug, Clone)]
 pub(crate) struct Timeouts {
     pub(crate) connect: Duration,
@@ -369,7 +369,7 @@ pub(crate) fn store(
             (Box::new(store), in_bucket()?)
         }
         Scheme::Registry => {
-            let what = "a registry is no store of objects".into();
+            let what = "a registry is not an object store".into();
             return Err(object_store::Error::Generic {
                 store: "oci",
                 source: what,

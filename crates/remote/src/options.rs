@@ -1,4 +1,4 @@
-//! How remote images are read: plain data.
+//! Options for reading remote images, as plain data.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,37 +9,37 @@ use sinterfs_model::Error;
 use crate::cache::CacheOptions;
 use crate::recorded_reads::{ReadRecorder, RecordedReads};
 
-/// How the rest of an image is fetched.
+/// The way in which the rest of an image is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FillOptions {
     /// Bytes a second, on the average; `None` fetches them as fast as they come.
     pub rate: Option<u64>,
 }
 
-/// How to read a remote image.
+/// Options for reading a remote image.
 #[derive(Debug, Clone)]
 pub struct RemoteOptions {
-    /// How long a read may take with all its retries.
+    /// The time limit of a read with all its retries.
     pub deadline: Duration,
-    /// How long a server may send nothing before the request is made again.
+    /// The time for which a server may send nothing before the request is retried.
     pub stall: Duration,
     /// Bytes of memory for what was fetched.
     pub memory: u64,
     /// Whether an object may be read whose server sends no strong entity tag, so that a change
     /// might go unnoticed.
     pub unpinned: bool,
-    /// Whether nothing is asked of servers: what is not in the cache is an error.
+    /// Whether to send no requests: bytes that are not in the cache are an error.
     pub offline: bool,
     /// Whether registries are reached without TLS. Those of this machine always are.
     pub plain_http: bool,
     /// The directory with a `hosts.toml` for each registry, as containerd has it in
     /// `/etc/containerd/certs.d`: where the registry is, its authorities, its mirrors.
     pub registry_hosts: Option<PathBuf>,
-    /// Whether the mirrors that are named there are asked.
+    /// Whether to use the mirrors that are named there.
     pub mirrors: bool,
     /// Gets what is read.
     pub recorder: Option<Arc<ReadRecorder>>,
-    /// What was read of the image before: it is fetched at once, and nothing ahead of its reads.
+    /// Earlier reads of the image: they are fetched at once, and nothing ahead of them.
     pub recorded: Option<Arc<RecordedReads>>,
     /// Whether the rest of the image is fetched into the cache while it is open.
     pub fill: Option<FillOptions>,
@@ -48,7 +48,7 @@ pub struct RemoteOptions {
     /// Gets once the reason why recorded reads or an older image cannot be used, and why a fill
     /// ends early.
     pub warn: fn(&Error),
-    /// Where bytes are kept on disk; `None` keeps them in memory alone.
+    /// The place for bytes on disk; `None` keeps them only in memory.
     pub cache: Option<CacheOptions>,
 }
 

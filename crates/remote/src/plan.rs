@@ -1,4 +1,4 @@
-//! Which ranges are asked for: missing leaves, merged.
+//! The ranges to request: missing leaves, merged.
 
 use std::ops::Range;
 
@@ -9,13 +9,13 @@ pub(crate) const LEAF: u64 = LEAF_LEN as u64;
 pub(crate) const LEAF_LEN: usize = 64 << 10;
 
 /// The largest request, in leaves.
-pub(crate) const MOST: u64 = (8 << 20) / LEAF;
+pub(crate) const MAX_REQUEST_LEAVES: u64 = (8 << 20) / LEAF;
 
 /// Bytes at the end that are fetched with the first ones: tables and indexes are there. One leaf
-/// more than is kept, since the end of an object is rarely that of a leaf.
+/// more than is kept, since the end of an object is rarely the end of a leaf.
 pub(crate) const TAIL: u64 = 5 * LEAF;
 
-/// Leaves that are fetched besides, since a further request costs more than their bytes.
+/// Leaves that are also fetched, since a further request costs more than their bytes.
 const GAP: u64 = (256 << 10) / LEAF;
 
 /// Recorded leaves that are fetched ahead at most (16 GiB): lists and images name any number.
@@ -46,7 +46,7 @@ pub(crate) fn requests(
         let end = leaf.saturating_add(1);
         if let Some(last) = all.last_mut()
             && leaf.saturating_sub(last.end) <= GAP
-            && end.saturating_sub(last.start) <= MOST
+            && end.saturating_sub(last.start) <= MAX_REQUEST_LEAVES
             && (last.end..leaf).all(&may_fill)
         {
             last.end = end;
@@ -58,8 +58,8 @@ pub(crate) fn requests(
 }
 
 /// Returns requests for recorded leaves, those that were read first at first. Gaps between them are
-/// fetched, too, the smallest first, as long as all of them are a sixteenth of what is wanted.
-/// Leaves beyond a bound are left out.
+/// fetched, too, the smallest first, as long as all of them are at most a sixteenth of the wanted
+/// bytes. Leaves beyond a bound are left out.
 pub(crate) fn recorded(wanted: &[Range<u64>], is_missing: impl Fn(u64) -> bool) -> Vec<Range<u64>> {
     let leaves = wanted.iter().cloned().flatten().take(MOST_RECORDED);
     let mut missing: Vec<(u64, usize)> = leaves
@@ -86,7 +86,7 @@ pub(crate) fn recorded(wanted: &[Range<u64>], is_missing: impl Fn(u64) -> bool) 
         let end = leaf.saturating_add(1);
         if let Some((first, last)) = requests.last_mut()
             && leaf.saturating_sub(last.end) <= largest.min(budget)
-            && end.saturating_sub(last.start) <= MOST
+            && end.saturating_sub(last.start) <= MAX_REQUEST_LEAVES
             && (last.end..leaf).all(&is_missing)
         {
             budget = budget.saturating_sub(leaf.saturating_sub(last.end));

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_somebody_waits_for_comes_before_its_turn() {
+    fn awaited_requests_come_first() {
         let queue = Queue::default();
         queue.extend(vec![40..50, 0..9, 20..30, 60..61]);
         assert!(queue.take_with(&[10, 19, 30, 59, 61]).is_empty());

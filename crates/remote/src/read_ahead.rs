@@ -1,11 +1,11 @@
-//! Which bytes are likely to be read next: those behind reads that follow each other.
+//! Predicts the bytes that are read next: the bytes after sequential reads.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use crate::plan;
 
-/// A read that begins at most this far behind the end of the last one follows it.
+/// A read that begins at most this far after the end of the last one follows it.
 const NEAR: u64 = 256 << 10;
 
 /// The first window; each one that is reached doubles it, up to the largest.
@@ -21,9 +21,9 @@ pub(crate) struct ReadAhead(Mutex<Vec<ReadRun>>);
 
 #[derive(Debug, Clone, Copy)]
 struct ReadRun {
-    /// Where the last read ended.
+    /// The end of the last read.
     end: u64,
-    /// Up to where bytes were asked for.
+    /// The end of the requested bytes.
     asked: u64,
     window: u64,
 }

@@ -1,9 +1,9 @@
-//! What of an image was read: noted while it is used, and a line of text that a later use replays.
+//! The reads of an image: recorded while it is used, as a line of text that a later use replays.
 //!
 //! In: the leaves that readers wanted, and the version that they are of. Out: their ranges, in the
 //! order of their first reads; and from a line of text such ranges. **Invariant:** ranges of one
-//! version are never used for another; memory is that of what was read, never that of the length
-//! that a server names.
+//! version are never used for another; memory grows with the reads, never with the length that a
+//! server claims.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,11 +29,11 @@ struct Noted {
     seen: BTreeMap<u64, u64>,
     /// Leaves in the order of their first reads; neighbours that follow each other are joined.
     order: Vec<Range<u64>>,
-    /// Whether leaves were added since somebody asked.
+    /// Whether leaves were added since the last query.
     has_news: bool,
 }
 
-/// What was read of a remote image.
+/// The reads of a remote image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedReads {
     version: ObjectVersion,
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noted_comes_back_from_its_line() {
+    fn recorded_reads_round_trip() {
         let recorder = ReadRecorder::default();
         assert_eq!(recorder.reads(), None);
         recorder.begin(&version());

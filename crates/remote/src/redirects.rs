@@ -1,10 +1,10 @@
-//! Where an answer leads to, and what of a request goes there.
+//! The target of a redirect, and the parts of a request that may be sent there.
 //!
-//! In: a request, and the answer's status and headers. Out: the next request.
-//! **Invariant:** another origin (scheme, host and port) gets of a request only what says which
-//! bytes are wanted: no credentials, whatever headers they are in, and no body; a request that has
-//! been there gets nothing of it back. No redirect leads from `https` to `http`, and none is told
-//! where it comes from (`Referer`). Spec: RFC 9110, section 15.4; RFC 6454, section 5.
+//! In: a request, and the answer's status and headers. Out: the next request. **Invariant:**
+//! another origin (scheme, host and port) gets only the headers that select bytes: no credentials
+//! in any header, and no body; after that, the request never regains them. No redirect leads from
+//! `https` to `http`, and no server learns the origin of the redirect (`Referer`). Spec: RFC 9110,
+//! section 15.4; RFC 6454, section 5.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use object_store::client::HttpRequest;
 use reqwest::Url;
 
 /// Redirects that are followed for one request.
-pub(crate) const MOST: usize = 10;
+pub(crate) const MAX_REDIRECTS: usize = 10;
 
 /// The headers that any server may see.
 const PUBLIC: [HeaderName; 5] = [ACCEPT, ACCEPT_ENCODING, IF_MATCH, IF_NONE_MATCH, RANGE];
@@ -31,7 +31,7 @@ impl fmt::Display for BadRedirect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Downgrade => "the server redirects from https to http, which is refused",
-            Self::NoUrl => "the server redirects to what is no URL of a web server",
+            Self::NoUrl => "the server redirects to something that is not a web URL",
             Self::TooMany => "too many redirects",
         })
     }
@@ -67,8 +67,8 @@ pub(crate) fn strip(headers: &mut HeaderMap) {
     *headers = kept.collect();
 }
 
-/// Returns the request that an answer to this one leads to; `None` if the answer is the last one.
-/// A request with a body goes on within its origin only.
+/// Returns the request that an answer to this one leads to; `None` if the answer is the last one. A
+/// request with a body is redirected only within its origin.
 pub(crate) fn next(
     mut request: HttpRequest,
     status: StatusCode,
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_nowhere_is_refused() {
+    fn refuses_downgrades_and_other_schemes() {
         for (to, expected) in [
             ("http://a.example/y", BadRedirect::Downgrade),
             ("file:///etc/passwd", BadRedirect::NoUrl),

@@ -19,7 +19,7 @@ use crate::fill::{Filled, cache_of, fill_behind, fill_now};
 use crate::leaves::Leaves;
 use crate::objects::Fetched;
 use crate::options::{FillOptions, RemoteOptions};
-use crate::plan::{self, LEAF, MOST};
+use crate::plan::{self, LEAF, MAX_REQUEST_LEAVES};
 use crate::queue::Queue;
 use crate::read_ahead::ReadAhead;
 use crate::recorded_reads::{ReadRecorder, RecordedReads};
@@ -27,7 +27,7 @@ use crate::shared::Shared;
 use crate::version::ObjectVersion;
 
 /// Leaves that one step of a read waits for.
-const STEP: u64 = 4 * MOST;
+const LEAVES_PER_STEP: u64 = 4 * MAX_REQUEST_LEAVES;
 
 /// A remote object.
 pub struct Remote {
@@ -42,11 +42,11 @@ pub struct Remote {
     is_replaying: AtomicBool,
 }
 
-/// What is said of a list whose reads are of other bytes.
+/// The message for a list whose reads are of other bytes.
 const OTHER_VERSION: &str =
-    "the list of what was read is of another version of the image: nothing is fetched at once";
+    "the list of recorded reads is of another version of the image: nothing is fetched ahead";
 
-/// Leaves that were announced as those of a start: ascending, and apart from each other.
+/// Leaves that were announced as needed at the start: ascending and disjoint.
 #[derive(Debug, Default)]
 struct StartLeaves(Mutex<Vec<Range<u64>>>);
 
@@ -86,7 +86,7 @@ fn start_fill(shared: &Arc<Shared>, fill: FillOptions, warn: fn(&Error)) {
     }
 }
 
-/// Where the bytes of an object are in the cache, and what came of them already.
+/// The place of an object's bytes in the cache, and the part that is already there.
 pub(crate) struct CachePlace<'a> {
     pub(crate) cache: Option<(CacheDirectory, &'a CacheOptions)>,
     pub(crate) parts: Vec<Fetched>,
@@ -117,7 +117,7 @@ impl Remote {
             memory: options.memory,
             store,
             offline: options.offline,
-            flights: Mutex::new(HashMap::new()),
+            inflight: Mutex::new(HashMap::new()),
             queue: Queue::default(),
         });
         for part in &place.parts {
@@ -177,7 +177,7 @@ impl Remote {
     /// Fetches all that is not in the cache on disk yet, and waits for it.
     ///
     /// # Errors
-    /// `Invalid` without such a cache, and those of reading.
+    /// `Invalid` without such a cache; errors of reading.
     pub fn fill(&self, options: FillOptions) -> Result<Filled> {
         fill_now(&self.shared, options)
     }
@@ -185,7 +185,7 @@ impl Remote {
     /// Fetches what was read before into the cache on disk; returns whether that has all of it.
     ///
     /// # Errors
-    /// `Invalid` without such a cache or if that was another version, and those of reading.
+    /// `Invalid` without such a cache or if that was another version; errors of reading.
     pub fn fill_recorded(&self, reads: &RecordedReads) -> Result<bool> {
         let store = cache_of(&self.shared)?;
         let version = self.shared.fetcher.version();
@@ -211,8 +211,8 @@ impl Remote {
         self.shared.peek(ranges)
     }
 
-    /// Forgets the bytes in the cache on disk: they are not those of the object. What this value
-    /// has in memory stays.
+    /// Drops the bytes in the cache on disk: they do not belong to the object. The bytes in memory
+    /// stay.
     ///
     /// # Errors
     /// `Io` if the cache cannot be written.
@@ -266,7 +266,7 @@ impl ReadAt for Remote {
         }
         let ahead = self.read_ahead.as_ref().filter(|_| !is_of_start);
         let mut ahead = ahead.map_or(0..0, |ahead| ahead.after(&(offset..end)));
-        let step = usize::try_from(STEP * LEAF).unwrap_or(usize::MAX);
+        let step = usize::try_from(LEAVES_PER_STEP * LEAF).unwrap_or(usize::MAX);
         let mut at = offset;
         for part in buf.chunks_mut(step) {
             self.shared.fill(at, part, &ahead)?;
@@ -289,7 +289,7 @@ impl ReadAt for Remote {
 
     fn is_here(&self, range: &Range<u64>) -> bool {
         let range = range.start.min(self.len())..range.end.min(self.len());
-        self.shared.are_here(plan::leaves(&range))
+        self.shared.are_cached(plan::leaves(&range))
     }
 
     fn will_need(&self, ranges: &[Range<u64>]) {

@@ -14,7 +14,7 @@ use crate::failure::{Cause, Failure};
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LAST_WAIT: Duration = Duration::from_secs(10);
 
-/// When work has to be done. What makes progress gets more time.
+/// When work has to be done. A request that makes progress gets more time.
 #[derive(Debug)]
 pub(crate) struct Deadline(Mutex<Instant>);
 

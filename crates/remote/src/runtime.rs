@@ -1,7 +1,7 @@
 //! The one asynchronous runtime of a process, made for the first remote image.
 //!
 //! **Invariant:** callers wait on a channel or a condition variable, never inside the runtime, so
-//! that reading threads and those of the runtime cannot wait for each other.
+//! that reading threads and runtime threads cannot wait for each other.
 
 use std::future::Future;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -19,8 +19,8 @@ static CURRENT: Mutex<Option<(u32, &Runtime)>> = Mutex::new(None);
 
 /// Returns the runtime's handle; `Io` if its threads cannot be started.
 ///
-/// A child of a fork has none of the threads of its parent, and gets a runtime of its own. The
-/// mutex is held for a moment only, so that it is most likely free in a child.
+/// A forked child has none of its parent's threads, and gets a separate runtime. The mutex is held
+/// for a moment only, so that it is most likely free in a child.
 pub(crate) fn handle() -> Result<&'static Handle> {
     let process = std::process::id();
     let current = || CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -40,7 +40,7 @@ pub(crate) fn handle() -> Result<&'static Handle> {
     if let Some(runtime) = current.and_then(own) {
         return Ok(runtime.handle());
     }
-    // that of a parent is never dropped: its threads are not here
+    // a parent's runtime is never dropped: its threads are not here
     let made: &'static Runtime = Box::leak(Box::new(made));
     *current = Some((process, made));
     Ok(made.handle())
@@ -58,7 +58,7 @@ pub(crate) fn spawn<T: Send + 'static>(
     Ok(receiver)
 }
 
-/// How often those who wait look whether they should stop.
+/// The interval at which waiting threads check whether to stop.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
 
 /// Waits for the result of work; fails with `Cancelled` if `stop` says so.
@@ -75,7 +75,7 @@ pub(crate) fn wait<T>(receiver: &mpsc::Receiver<T>, stop: fn() -> bool) -> Resul
     }
 }
 
-/// Returns the error of work that was asked to stop.
+/// Returns the error of work that was stopped on request.
 pub(crate) fn stopped() -> Error {
     Error::new(Kind::Cancelled, "stopped on request")
 }

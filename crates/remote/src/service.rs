@@ -1,4 +1,4 @@
-//! What stands between the client of object stores and the network.
+//! The layer between the object store client and the network.
 //!
 //! In: requests. Out: answers; of those to requests for ranges what the client needs of their
 //! headers, with the range as the server has named it, and refusals as errors that keep what the
@@ -22,8 +22,7 @@ use crate::content_range::ContentRange;
 use crate::failure::{Refused, Unreachable, UnsoundRange};
 use crate::redirects::{self, BadRedirect};
 
-/// What the client of object stores has as the time to connect to servers of this machine or
-/// network that give credentials.
+/// The time in which the object store client connects to local servers that give credentials.
 const OF_METADATA: (&str, Duration) = ("1s", Duration::from_secs(1));
 
 /// Makes clients that know refusals and redirects.
@@ -78,7 +77,7 @@ impl HttpService for Service {
         let asked = range.and_then(|range| Asked::parse(range.to_str().ok()?));
         let has_range = range.is_some();
         if has_range {
-            // ranges are those of the object as it is stored
+            // ranges refer to the stored object
             let as_stored = HeaderValue::from_static("identity");
             let headers = request.headers_mut();
             headers.insert(header::ACCEPT_ENCODING, as_stored);
@@ -99,7 +98,7 @@ impl Service {
     /// Sends a request, and those that its answers lead to.
     async fn follow(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let wrong = |error: BadRedirect| HttpError::new(HttpErrorKind::Unknown, error);
-        for _ in 0..=redirects::MOST {
+        for _ in 0..=redirects::MAX_REDIRECTS {
             let response = self.send(request.clone()).await?;
             let next = redirects::next(request, response.status(), response.headers());
             match next.map_err(wrong)? {

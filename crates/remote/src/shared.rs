@@ -1,8 +1,8 @@
-//! What the threads that read an object share: its leaves, and the requests on their way.
+//! The state that the threads that read an object share: its leaves, and the requests in flight.
 //!
-//! **Invariant:** a leaf is asked for once at a time, however many threads want it, and, with a
-//! cache on disk, processes of a machine; memory is that of the leaves that are kept and of the
-//! requests on their way, never that of the image.
+//! **Invariant:** a leaf has at most one request at a time, for all threads and, with a cache on
+//! disk, all processes of a machine; memory holds the kept leaves and the requests in flight, never
+//! the image.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 use crate::cache::{LeafLock, PATIENCE, Store};
 use crate::failure::{Cause, Failure};
 use crate::fetch::{AHEAD_AT_ONCE, Fetcher, Urgency};
-use crate::flight::{Flight, Landing};
+use crate::inflight::{CompleteOnDrop, Inflight};
 use crate::leaves::{Leaf, Leaves};
 use crate::objects::{Fetched, Wanted};
 use crate::plan::{self, LEAF};
@@ -30,10 +30,10 @@ const MOST_AHEAD: usize = 512;
 const FIRST_LOOK: Duration = Duration::from_millis(2);
 const LAST_LOOK: Duration = Duration::from_millis(50);
 
-/// What is said of bytes that are not in the cache.
-const OFFLINE: &str = "it is not in the cache, and the server may not be asked (offline)";
+/// The message for bytes that are not in the cache.
+const OFFLINE: &str = "it is not in the cache, and requests are not allowed (offline)";
 
-type Flights = HashMap<u64, Arc<Flight>>;
+type InflightRequests = HashMap<u64, Arc<Inflight>>;
 
 /// An object that is read.
 pub(crate) struct Shared {
@@ -43,18 +43,18 @@ pub(crate) struct Shared {
     /// The bytes that they may take.
     pub(crate) memory: u64,
     pub(crate) store: Option<Store>,
-    /// Whether nothing is asked of the server.
+    /// Whether to send no requests.
     pub(crate) offline: bool,
     /// The request that each leaf comes with.
-    pub(crate) flights: Mutex<Flights>,
-    /// Recorded leaves to ask for, which is done while `flights` is locked.
+    pub(crate) inflight: Mutex<InflightRequests>,
+    /// Recorded leaves to ask for, which is done while `inflight` is locked.
     pub(crate) queue: Queue,
 }
 
-/// Where a leaf comes from.
+/// The source of a leaf.
 enum Origin {
     Here(Leaf),
-    Flight(Arc<Flight>),
+    Inflight(Arc<Inflight>),
 }
 
 impl Shared {
@@ -96,9 +96,9 @@ impl Shared {
         for (number, origin) in wanted.zip(found) {
             let leaf = match origin {
                 Origin::Here(leaf) => leaf,
-                Origin::Flight(flight) => {
-                    flight.wait(number, self.fetcher.stop).map_err(|failure| {
-                        let range = plan::bytes(&flight.leaves, self.len);
+                Origin::Inflight(request) => {
+                    request.wait(number, self.fetcher.stop).map_err(|failure| {
+                        let range = plan::bytes(&request.leaves, self.len);
                         self.fetcher.error(&failure, &Wanted::Range(range))
                     })?
                 }
@@ -153,7 +153,7 @@ impl Shared {
         if leaves.end.saturating_sub(leaves.start) != 1 {
             return None;
         }
-        let leaf = self.here(leaves.start)?;
+        let leaf = self.cached(leaves.start)?;
         let begin = leaves.start.saturating_mul(LEAF);
         let at = |offset: u64| usize::try_from(offset.saturating_sub(begin)).ok();
         leaf.get(at(range.start)?..at(range.end)?)
@@ -166,28 +166,28 @@ impl Shared {
             return;
         }
         let range = range.start.min(self.len)..range.end.min(self.len);
-        let mut flights = self.flights();
-        let room = MOST_AHEAD.saturating_sub(flights.len());
+        let mut inflight = self.inflight();
+        let room = MOST_AHEAD.saturating_sub(inflight.len());
         let missing = plan::leaves(&range).take(room);
         let missing: Vec<u64> = missing
-            .filter(|&leaf| self.is_absent(&flights, leaf))
+            .filter(|&leaf| self.is_absent(&inflight, leaf))
             .collect();
         // a hint: whoever reads the bytes asks again, and gets the error
-        let _ = self.launch(&mut flights, &missing, Urgency::Ahead);
+        let _ = self.spawn_requests(&mut inflight, &missing, Urgency::Ahead);
     }
 
-    /// Has bytes asked for again; returns whether that can be done.
+    /// Requests bytes again; returns whether that is possible.
     ///
     /// Leaves are read as soon as they are kept, which is before their request has ended. It is
     /// awaited, or the next read would get the same bytes from it, and they might be stored again.
     pub(crate) fn forget(&self, range: &Range<u64>) -> bool {
-        let flights = self.flights();
-        let on_their_way = plan::leaves(range).filter_map(|leaf| flights.get(&leaf).cloned());
+        let inflight = self.inflight();
+        let on_their_way = plan::leaves(range).filter_map(|leaf| inflight.get(&leaf).cloned());
         let on_their_way: Vec<_> = on_their_way.collect();
-        drop(flights);
-        for flight in on_their_way {
-            // its failure is that of whoever reads from it
-            let _ = flight.wait(flight.leaves.start, self.fetcher.stop);
+        drop(inflight);
+        for request in on_their_way {
+            // its failure becomes the failure of its readers
+            let _ = request.wait(request.leaves.start, self.fetcher.stop);
         }
         for leaf in plan::leaves(range) {
             self.leaves.forget(leaf);
@@ -209,7 +209,7 @@ impl Shared {
             None => self.memory / 2 / LEAF,
         };
         // those on their way are left out when it is their turn
-        let is_missing = |leaf: u64| !self.are_here(leaf..leaf.saturating_add(1));
+        let is_missing = |leaf: u64| !self.are_cached(leaf..leaf.saturating_add(1));
         let mut requests = plan::recorded(recorded, is_missing);
         requests.retain(|leaves| {
             let left = room.checked_sub(leaves.end.saturating_sub(leaves.start));
@@ -227,69 +227,75 @@ impl Shared {
         }
     }
 
-    /// Does the queued requests one after another. What waits does not keep the object open.
+    /// Does the queued requests one after another. Waiting requests do not keep the object open.
     async fn fetch_queued(shared: Weak<Self>) {
         while let Some(open) = shared.upgrade()
-            && let Some(departed) = open.depart_queued()
+            && let Some(requests) = open.take_queued()
         {
-            for flight in departed {
+            for request in requests {
                 // a hint, as all that is fetched ahead
-                Arc::clone(&open).fly(flight, Urgency::Ahead).await;
+                Arc::clone(&open).run_request(request, Urgency::Ahead).await;
             }
         }
     }
 
     /// Makes requests for what is missing of the leaves that are next in the queue.
-    fn depart_queued(&self) -> Option<Vec<Arc<Flight>>> {
-        let mut flights = self.flights();
+    fn take_queued(&self) -> Option<Vec<Arc<Inflight>>> {
+        let mut inflight = self.inflight();
         let leaves = self.queue.next()?;
-        Some(self.depart_with(&mut flights, leaves))
+        Some(self.enqueue_locked(&mut inflight, leaves))
     }
 
     /// Fetches leaves, unless they are on their way. Once begun, it has to be run to its end.
-    pub(crate) async fn bring(
+    pub(crate) async fn fetch_leaves(
         self: Arc<Self>,
         leaves: Range<u64>,
         urgency: Urgency,
     ) -> std::result::Result<(), Failure> {
         let mut result = Ok(());
-        for flight in self.depart(leaves) {
-            Arc::clone(&self).fly(Arc::clone(&flight), urgency).await;
-            result = result.and(flight.result());
+        for request in self.enqueue(leaves) {
+            Arc::clone(&self)
+                .run_request(Arc::clone(&request), urgency)
+                .await;
+            result = result.and(request.result());
         }
         result
     }
 
     /// Makes requests for what is missing of some leaves.
-    fn depart(&self, leaves: Range<u64>) -> Vec<Arc<Flight>> {
-        self.depart_with(&mut self.flights(), leaves)
+    fn enqueue(&self, leaves: Range<u64>) -> Vec<Arc<Inflight>> {
+        self.enqueue_locked(&mut self.inflight(), leaves)
     }
 
-    fn depart_with(&self, flights: &mut Flights, leaves: Range<u64>) -> Vec<Arc<Flight>> {
-        let missing = leaves.filter(|&leaf| self.is_absent(flights, leaf));
+    fn enqueue_locked(
+        &self,
+        inflight: &mut InflightRequests,
+        leaves: Range<u64>,
+    ) -> Vec<Arc<Inflight>> {
+        let missing = leaves.filter(|&leaf| self.is_absent(inflight, leaf));
         let requests = plan::requests(missing.collect::<Vec<_>>(), |_| false);
         let mut all = Vec::with_capacity(requests.len());
         for leaves in requests {
-            let flight = Arc::new(Flight::new(leaves.clone()));
-            flights.extend(leaves.map(|leaf| (leaf, Arc::clone(&flight))));
-            all.push(flight);
+            let request = Arc::new(Inflight::new(leaves.clone()));
+            inflight.extend(leaves.map(|leaf| (leaf, Arc::clone(&request))));
+            all.push(request);
         }
         all
     }
 
     /// Returns whether leaves are in memory or on disk.
-    pub(crate) fn are_here(&self, mut leaves: Range<u64>) -> bool {
+    pub(crate) fn are_cached(&self, mut leaves: Range<u64>) -> bool {
         leaves.all(|leaf| {
             self.leaves.has(leaf) || self.store.as_ref().is_some_and(|store| store.has(leaf))
         })
     }
 
-    fn flights(&self) -> MutexGuard<'_, Flights> {
-        self.flights.lock().unwrap_or_else(PoisonError::into_inner)
+    fn inflight(&self) -> MutexGuard<'_, InflightRequests> {
+        self.inflight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns a leaf that is in memory or on disk.
-    fn here(&self, leaf: u64) -> Option<Leaf> {
+    fn cached(&self, leaf: u64) -> Option<Leaf> {
         if let Some(bytes) = self.leaves.get(leaf) {
             return Some(bytes);
         }
@@ -299,8 +305,8 @@ impl Shared {
     }
 
     /// Returns whether a leaf is neither here nor on its way.
-    fn is_absent(&self, flights: &Flights, leaf: u64) -> bool {
-        !flights.contains_key(&leaf)
+    fn is_absent(&self, inflight: &InflightRequests, leaf: u64) -> bool {
+        !inflight.contains_key(&leaf)
             && !self.leaves.has(leaf)
             && !self.store.as_ref().is_some_and(|store| store.has(leaf))
     }
@@ -309,82 +315,82 @@ impl Shared {
     fn find(self: &Arc<Self>, wanted: Range<u64>) -> Result<Vec<Origin>> {
         let mut found: HashMap<u64, Origin> = HashMap::new();
         for leaf in wanted.clone() {
-            if let Some(bytes) = self.here(leaf) {
+            if let Some(bytes) = self.cached(leaf) {
                 found.insert(leaf, Origin::Here(bytes));
             }
         }
-        let mut flights = self.flights();
+        let mut inflight = self.inflight();
         let mut missing = Vec::new();
         for leaf in wanted
             .clone()
             .filter(|leaf| !found.contains_key(leaf))
             .collect::<Vec<_>>()
         {
-            if let Some(flight) = flights.get(&leaf) {
-                found.insert(leaf, Origin::Flight(Arc::clone(flight)));
+            if let Some(request) = inflight.get(&leaf) {
+                found.insert(leaf, Origin::Inflight(Arc::clone(request)));
             } else if let Some(bytes) = self.leaves.get(leaf) {
                 found.insert(leaf, Origin::Here(bytes));
             } else {
                 missing.push(leaf);
             }
         }
-        self.add_queued(&flights, &mut missing);
-        for flight in self.launch(&mut flights, &missing, Urgency::Now)? {
-            for leaf in flight.leaves.clone() {
-                let origin = || Origin::Flight(Arc::clone(&flight));
+        self.add_queued(&inflight, &mut missing);
+        for request in self.spawn_requests(&mut inflight, &missing, Urgency::Now)? {
+            for leaf in request.leaves.clone() {
+                let origin = || Origin::Inflight(Arc::clone(&request));
                 found.entry(leaf).or_insert_with(origin);
             }
         }
-        drop(flights);
+        drop(inflight);
         Ok(wanted.filter_map(|leaf| found.remove(&leaf)).collect())
     }
 
     /// Adds the leaves of queued requests that have some of the missing ones: a reader does not
     /// wait for their turn.
-    fn add_queued(&self, flights: &Flights, missing: &mut Vec<u64>) {
+    fn add_queued(&self, inflight: &InflightRequests, missing: &mut Vec<u64>) {
         let queued = self.queue.take_with(missing);
         let leaves = queued.into_iter().flatten();
-        missing.extend(leaves.filter(|&leaf| self.is_absent(flights, leaf)));
+        missing.extend(leaves.filter(|&leaf| self.is_absent(inflight, leaf)));
         missing.sort_unstable();
         missing.dedup();
     }
 
     /// Sends requests for missing leaves.
-    fn launch(
+    fn spawn_requests(
         self: &Arc<Self>,
-        flights: &mut Flights,
+        inflight: &mut InflightRequests,
         missing: &[u64],
         urgency: Urgency,
-    ) -> Result<Vec<Arc<Flight>>> {
-        let is_absent = |leaf| self.is_absent(flights, leaf);
+    ) -> Result<Vec<Arc<Inflight>>> {
+        let is_absent = |leaf| self.is_absent(inflight, leaf);
         let requests = plan::requests(missing.iter().copied(), is_absent);
         if requests.is_empty() {
             return Ok(Vec::new());
         }
         let runtime = runtime::handle()?;
-        let mut launched = Vec::with_capacity(requests.len());
+        let mut spawned = Vec::with_capacity(requests.len());
         for leaves in requests {
-            let flight = Arc::new(Flight::new(leaves.clone()));
+            let request = Arc::new(Inflight::new(leaves.clone()));
             for leaf in leaves {
-                flights.insert(leaf, Arc::clone(&flight));
+                inflight.insert(leaf, Arc::clone(&request));
             }
-            runtime.spawn(Arc::clone(self).fly(Arc::clone(&flight), urgency));
-            launched.push(flight);
+            runtime.spawn(Arc::clone(self).run_request(Arc::clone(&request), urgency));
+            spawned.push(request);
         }
-        Ok(launched)
+        Ok(spawned)
     }
 
     /// Does one request.
-    async fn fly(self: Arc<Self>, flight: Arc<Flight>, urgency: Urgency) {
-        let landing = Landing(Arc::clone(&flight));
-        let result = self.obtain(&flight.leaves, urgency).await;
-        let mut flights = self.flights();
-        for leaf in flight.leaves.clone() {
-            flights.remove(&leaf);
+    async fn run_request(self: Arc<Self>, request: Arc<Inflight>, urgency: Urgency) {
+        let guard = CompleteOnDrop(Arc::clone(&request));
+        let result = self.obtain(&request.leaves, urgency).await;
+        let mut inflight = self.inflight();
+        for leaf in request.leaves.clone() {
+            inflight.remove(&leaf);
         }
-        drop(flights);
-        flight.land(result.map(Arc::from));
-        drop(landing);
+        drop(inflight);
+        request.complete(result.map(Arc::from));
+        drop(guard);
     }
 
     /// Gets leaves from the server, or waits until another process has stored them.
@@ -410,7 +416,7 @@ impl Shared {
             }
         };
         // another process may have stored them meanwhile
-        let stored: Vec<Option<Leaf>> = leaves.clone().map(|leaf| self.here(leaf)).collect();
+        let stored: Vec<Option<Leaf>> = leaves.clone().map(|leaf| self.cached(leaf)).collect();
         let is_missing = |leaf: &Option<Leaf>| leaf.is_none();
         let (Some(first), Some(last)) = (
             stored.iter().position(is_missing),

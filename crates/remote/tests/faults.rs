@@ -163,7 +163,7 @@ fn a_host_that_is_not_there_fails_at_once() {
 }
 
 #[test]
-fn what_may_pass_is_asked_for_again() {
+fn temporary_failures_are_retried() {
     for fault in [
         Fault::Silent(600 * MILLI),
         Fault::Stall(600 * MILLI),
@@ -188,7 +188,7 @@ fn what_may_pass_is_asked_for_again() {
 }
 
 #[test]
-fn what_cannot_be_right_is_an_error_with_its_range() {
+fn impossible_answers_are_errors_with_their_range() {
     let wait = "Retry-After: 99999999999999999999999\r\n";
     let loops = "Location: /image\r\n";
     for (fault, words) in [

@@ -236,12 +236,12 @@ fn another_path_and_another_server_are_taken() {
 }
 
 #[test]
-fn what_is_not_known_is_refused() {
+fn refuses_unsupported_settings() {
     let scene = Scene::new();
     for (more, kind) in [
         ("skip_verify = true", Kind::Unsupported),
         ("client = \"/x\"", Kind::Unsupported),
-        ("capabilities = [\"fly\"]", Kind::Unsupported),
+        ("capabilities = [\"run_request\"]", Kind::Unsupported),
         ("header = 3", Kind::Unsupported),
         ("ca = \"missing.pem\"", Kind::Io),
         ("= =", Kind::Invalid),

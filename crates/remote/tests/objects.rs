@@ -162,7 +162,7 @@ fn hints_change_no_answer_and_save_waves() {
 }
 
 #[test]
-fn a_reader_does_not_wait_for_what_was_recorded() {
+fn a_reader_does_not_wait_for_recorded_reads() {
     let (server, content) = server(81 << 20);
     server.delay(WAVE);
     // too far from each other to be merged, and more than are fetched while this thread sleeps
@@ -192,7 +192,7 @@ fn a_reader_does_not_wait_for_what_was_recorded() {
 
 /// Faults that go away, each at the second request.
 #[test]
-fn what_passes_is_tried_again() {
+fn temporary_failures_are_retried() {
     for fault in [
         Fault::Status(500, None),
         Fault::Status(503, Some(1)),
@@ -221,7 +221,7 @@ fn what_passes_is_tried_again() {
 }
 
 #[test]
-fn what_does_not_pass_is_an_error_within_the_deadline() {
+fn permanent_failures_are_errors_within_the_deadline() {
     for (fault, kind, words) in [
         (Fault::Status(500, None), Kind::Io, "answered 500"),
         (Fault::Status(503, Some(3600)), Kind::Io, "answered 503"),
@@ -277,7 +277,7 @@ fn a_changed_object_is_an_error_and_never_a_mixture() {
 }
 
 #[test]
-fn what_cannot_be_pinned_is_refused_unless_allowed() {
+fn refuses_objects_without_a_version_unless_allowed() {
     for etag in ["", "W/\"weak\""] {
         let (server, content) = server(1 << 20);
         server.put("/image", content.clone(), etag);
@@ -294,7 +294,7 @@ fn what_cannot_be_pinned_is_refused_unless_allowed() {
 }
 
 #[test]
-fn opening_says_what_is_wrong() {
+fn errors_of_opening_name_the_cause() {
     let (server, _) = server(1 << 20);
     for (fault, kind) in [
         (Fault::Status(404, None), Kind::NotFound),

@@ -123,7 +123,7 @@ fn an_image_is_opened_in_two_waves_and_from_the_cache_in_none() {
 }
 
 #[test]
-fn what_fails_gives_right_bytes_or_an_error() {
+fn failures_give_right_bytes_or_an_error() {
     for (fault, expected) in [
         (Fault::Status(429, Some(1)), None),
         (Fault::Status(503, None), None),
@@ -205,11 +205,11 @@ fn a_manifest_is_the_one_that_was_named() {
     let error = Remote::open(&pinned, &options()).unwrap_err();
     assert!(error.to_string().contains("digest"), "{error}");
     for (manifest, words) in [
-        ("no JSON".to_owned(), "no JSON"),
-        ("{}".to_owned(), "no manifest"),
+        ("not JSON".to_owned(), "not JSON"),
+        ("{}".to_owned(), "not an image manifest"),
         (
             scene.manifest.replace("sha256:", "sha256:../"),
-            "no manifest",
+            "not an image manifest",
         ),
         (" ".repeat(5 << 20), "more than it may"),
     ] {

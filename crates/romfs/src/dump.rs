@@ -1,6 +1,6 @@
 //! Prints an image as text: every inode with its header, one per line.
 //!
-//! In: an opened image. Out: lines that depend on the image alone.
+//! In: an opened image. Out: lines that depend only on the image.
 //!
 //! **Invariant:** prints what is stored; inodes are in the order of the walk from the root.
 

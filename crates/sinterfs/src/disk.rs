@@ -32,7 +32,7 @@ impl ChosenPartition {
             let (number, kind) = (self.number, self.table.kind.name());
             let besides = match besides {
                 PassedOver::None => "",
-                PassedOver::Firmware => " besides that of the firmware",
+                PassedOver::Firmware => " besides the firmware's partition",
                 PassedOver::Fat => " besides FAT",
             };
             format!(

@@ -22,7 +22,7 @@ const TRIES: usize = 8;
 /// Stored blocks of one length that are tried.
 const OF_A_LENGTH: usize = 4;
 
-/// How far something is from where it was.
+/// The distance by which something has moved.
 type Shift = i128;
 
 /// A stored block of a file.

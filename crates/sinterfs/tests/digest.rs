@@ -349,7 +349,7 @@ fn digests_of_both_versions_are_read_and_a_wrong_table_is_found() {
         };
         let found = check(file.path(), &options(None), depth, &Quiet).unwrap();
         let words = found.problems.join("\n");
-        assert!(words.contains("list other sections"), "{wrong:?}: {words}");
+        assert!(words.contains("list of sections"), "{wrong:?}: {words}");
     }
 }
 

@@ -3,9 +3,9 @@
 //!
 //! In: a source. Out: `Report`, which lists every problem with its location.
 //!
-//! SquashFS has no checksums of its own: damage is found if something does not decode or is
-//! inconsistent (streams of zlib and xz have checksums). Content is checked by reading all files.
-//! **Invariant:** continues after damage where possible. Memory: one bit per inode.
+//! SquashFS has no checksums: damage is found if something does not decode or is inconsistent
+//! (streams of zlib and xz have checksums). Content is checked by reading all files. **Invariant:**
+//! continues after damage where possible. Memory: one bit per inode.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::layout::NO_XATTR;
 use crate::read::record::{InodeBody, InodeRecord};
 use crate::read::{ReadOptions, Squashfs};
 
-/// What a check found.
+/// The findings of a check.
 #[derive(Debug, Default)]
 pub struct Report {
     /// The number of inodes checked.
@@ -195,7 +195,7 @@ impl Check<'_> {
         match indexed.next() {
             None => Ok(()),
             Some(at) => Err(Error::corrupt(format!(
-                "the index of a directory refers to {at:#x}, where there is no header"
+                "the index of a directory refers to {at:#x}, which is not a header"
             ))),
         }
     }

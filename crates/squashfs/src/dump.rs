@@ -1,6 +1,6 @@
 //! Prints an image as text: superblock, tables, and every inode with its lists, one item per line.
 //!
-//! In: an opened image. Out: lines that depend on the image alone, for people and for golden tests.
+//! In: an opened image. Out: lines that depend only on the image, for people and for golden tests.
 //!
 //! **Invariant:** prints what is stored, in stored order; owners are resolved to ids.
 

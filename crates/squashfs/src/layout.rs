@@ -42,7 +42,7 @@ pub const XATTR_VALUE_MAX: u32 = 64 << 10;
 /// The largest total of an inode's attributes in bytes of memory.
 pub const XATTR_TOTAL_MAX: usize = 16 << 20;
 
-/// The approximate memory of an attribute besides its bytes.
+/// The approximate memory of an attribute, without its bytes.
 pub const XATTR_PAIR_COST: usize = 64;
 
 /// The attribute list id of an inode without extended attributes.
@@ -276,7 +276,7 @@ const _: () = assert!(size_of::<DirectoryHeader>() == 12);
 pub struct DirectoryEntry {
     /// The offset of the inode in its decoded metadata block.
     pub inode_offset: U16,
-    /// The inode's number minus that of the header.
+    /// The inode's number minus the header's.
     pub inode_delta: I16,
     /// The basic type of the inode, even if the inode is extended.
     pub kind: inode::InodeType,
@@ -287,7 +287,7 @@ pub struct DirectoryEntry {
 const _: () = assert!(size_of::<DirectoryEntry>() == 8);
 
 /// An entry of a directory's index, for the first header in a metadata block of the listing; the
-/// first name behind that header follows.
+/// first name after that header follows.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]

@@ -1,8 +1,8 @@
 //! Writes SquashFS images of version 4.0: blocks in sequence, then the tables, the superblock last.
 //!
 //! In: encoded blocks in sequence, then the tree and the map of its content. Out: an image.
-//! **Invariant:** the image depends on these and on the options alone, not on the number of
-//! threads. Format: `docs/formats/squashfs.md`.
+//! **Invariant:** the image depends only on these and on the options, not on the number of threads.
+//! Format: `docs/formats/squashfs.md`.
 
 mod compression;
 mod directories;

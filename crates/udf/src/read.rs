@@ -2,8 +2,8 @@
 //!
 //! In: a source of bytes. Out: `Udf`.
 //!
-//! **Invariant:** all directories and file entries are read when a file system is opened. What is
-//! damaged of one is an error when it is read, and harms no other.
+//! **Invariant:** all directories and file entries are read when a file system is opened. Damage of
+//! one is an error when it is read, and harms no other.
 
 mod attributes;
 mod damage;

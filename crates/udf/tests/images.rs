@@ -126,7 +126,7 @@ fn on_disk(root: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
 }
 
 #[test]
-fn what_7_zip_unpacks_is_what_is_read() {
+fn files_match_7_zip() {
     let work = tempfile::tempdir().unwrap();
     let Some(bytes) = disc(work.path()) else {
         return;

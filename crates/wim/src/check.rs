@@ -97,14 +97,14 @@ fn blobs(image: &Wim, report: &mut InodeReport, observer: &dyn Observer) -> Resu
     Ok(())
 }
 
-/// Digests of what is between the header and the end of the blob table.
+/// Digests of the bytes between the header and the end of the blob table.
 struct IntegrityTable {
     /// The position of the first digest.
     at: u64,
     count: u64,
     /// The bytes that each digest covers.
     step: u64,
-    /// The end of what they cover.
+    /// The end of the bytes that they cover.
     end: u64,
 }
 

@@ -172,11 +172,11 @@ impl ResourceEntry {
 /// An entry of the blob table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlobEntry {
-    /// Where the content is.
+    /// The location of the content.
     pub resource: ResourceEntry,
     /// The number of the part that has the content, from 1 on.
     pub part: u16,
-    /// How many files refer to the content.
+    /// The number of files that refer to the content.
     pub references: u32,
     /// The SHA-1 of the content.
     pub digest: Sha1Digest,
@@ -220,7 +220,7 @@ pub struct WimHeader {
     pub flags: HeaderFlags,
     /// The chunk size of compressed resources in bytes.
     pub chunk_size: u32,
-    /// What the parts of one image have in common.
+    /// The fields that all parts of one image share.
     pub guid: [u8; 16],
     /// The number of this part, from 1 on.
     pub part: u16,
@@ -381,7 +381,7 @@ pub mod reparse {
     pub const LX_BLOCK: u32 = 0x8000_0026;
 }
 
-/// Tags of items behind the names of a directory entry.
+/// Tags of items after the names of a directory entry.
 pub mod items {
     /// The object ID of NTFS.
     pub const OBJECT_ID: u32 = 0x1;

@@ -2,7 +2,7 @@
 //!
 //! In: blocks of files, then the tree. Out: bytes, to a sink.
 //!
-//! **Invariant:** the bytes depend on the tree, the content and the options alone.
+//! **Invariant:** the bytes depend only on the tree, the content and the options.
 
 mod compression;
 mod encoder;

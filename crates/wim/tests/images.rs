@@ -229,7 +229,7 @@ fn mutations_do_no_harm() {
 }
 
 #[test]
-fn every_truncation_is_told() {
+fn reports_every_truncation() {
     for (name, bytes) in vectors()
         .into_iter()
         .filter(|(name, _)| !name.starts_with("none"))

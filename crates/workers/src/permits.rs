@@ -19,7 +19,7 @@ pub struct WorkerPermits {
     released: Condvar,
 }
 
-/// What a piece of work needs while it holds a memory permit.
+/// The needs of a piece of work while it holds a memory permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryNeeds {
     /// The bytes of memory that it uses at most.

@@ -1,5 +1,5 @@
-//! What permits wait for and count with, named in one place: `schedules/` compiles `permits.rs`
-//! with others in their stead, whose order of steps a scheduler decides.
+//! The primitives that permits use for waiting and counting, named in one place: `schedules/`
+//! compiles `permits.rs` with others in their stead, whose order of steps a scheduler decides.
 
 pub(crate) use std::sync::atomic::{AtomicIsize, Ordering};
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -9,7 +9,7 @@ use std::io;
 use std::panic::resume_unwind;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-/// Resolves a requested number of threads: zero stands for as many as the machine runs at once.
+/// Resolves a requested number of threads: zero means the number of processors.
 pub fn thread_count(requested: usize) -> usize {
     match requested {
         0 => std::thread::available_parallelism().map_or(1, usize::from),

@@ -6,7 +6,7 @@
 //! inode come as hard links to the first, whichever of them has the content. Sums of content, where
 //! an archive has them, are compared. An archive ends at its trailer; an end before it is an error,
 //! and a warning between two members. Zeros and another archive may follow, as in an initramfs,
-//! whose inodes are others; anything else behind it is a warning.
+//! with separate inode numbers; anything else after it is a warning.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use sinterfs_model::{Error, FileType, Meta, Rdev, Result, Time, Times, Xattrs};
 use crate::member::{Kind, Member, Notes};
 use crate::stream::{BEHIND, CountedStream, MORE, NO_END, Stream, cut};
 
-/// What the first bytes are.
+/// The kind of the first bytes.
 const NEWC: &[u8; 6] = b"070701";
 const NEWC_WITH_SUMS: &[u8; 6] = b"070702";
 const ODC: &[u8; 6] = b"070707";
@@ -24,7 +24,7 @@ const ODC: &[u8; 6] = b"070707";
 const TRAILER: &[u8] = b"TRAILER!!!";
 
 /// The most bytes of a name or a target.
-const LONGEST: u64 = 64 << 10;
+const MAX_NAME_LEN: u64 = 64 << 10;
 
 /// Returns whether bytes begin a cpio archive.
 pub fn is_cpio(start: &[u8]) -> bool {
@@ -39,7 +39,7 @@ pub struct Reader<S> {
     input: CountedStream<S>,
     /// The unread bytes of the last member, with its padding.
     rest: u64,
-    /// How many of these are padding.
+    /// The number of padding bytes among them.
     padding: u64,
     /// The sum of its bytes, if the archive has it.
     sum: Option<Sum>,
@@ -50,19 +50,19 @@ pub struct Reader<S> {
     warnings: Notes,
     /// The magic of the next header, which was read already.
     magic: Option<[u8; 6]>,
-    /// Where the archive begins, which names and content are aligned from.
+    /// The position of the archive, relative to which names and content are aligned.
     start: u64,
-    /// Where something else begins behind the archive.
+    /// The position of other data after the archive.
     behind: Option<u64>,
     at_end: bool,
 }
 
-/// What the bytes of a member have to sum up to.
+/// The expected sum of the bytes of a member.
 #[derive(Debug, Clone, Copy)]
 struct Sum {
     expected: u32,
     size: u64,
-    /// Where the header is.
+    /// The position of the header.
     at: u64,
 }
 
@@ -86,7 +86,7 @@ struct NewcHeader {
     name: u64,
     /// The sum of the content's bytes.
     sum: Option<u32>,
-    /// What names and content are filled up to.
+    /// The alignment of names and content.
     unit: u64,
 }
 
@@ -113,7 +113,8 @@ impl<S: Stream> Reader<S> {
         &self.warnings
     }
 
-    /// Returns where something begins behind the archive that is none, once the end was reached.
+    /// Returns the position of data after the archive that is not an archive, once the end was
+    /// reached.
     pub fn behind(&self) -> Option<u64> {
         self.behind
     }
@@ -156,7 +157,7 @@ impl<S: Stream> Reader<S> {
         }
     }
 
-    /// Skips zeros behind a trailer; returns whether another archive follows.
+    /// Skips zeros after a trailer; returns whether another archive follows.
     fn further_archive(&mut self) -> Result<bool> {
         let mut magic = [0; 6];
         for _ in 0..BEHIND {
@@ -214,7 +215,7 @@ impl<S: Stream> Reader<S> {
     }
 
     fn text(&mut self, len: u64, at: u64) -> Result<Vec<u8>> {
-        let bounded = usize::try_from(len).ok().filter(|_| len <= LONGEST);
+        let bounded = usize::try_from(len).ok().filter(|_| len <= MAX_NAME_LEN);
         let Some(bounded) = bounded else {
             let what = format!("{len} bytes of a name or a target");
             return Err(Error::limit(what).at("cpio header", at));
@@ -240,7 +241,7 @@ impl<S: Stream> Reader<S> {
             FileType::Socket => Kind::Socket,
         };
         if let Some(inode) = self.named.remove(&path) {
-            // what comes under the name now is something else, or the same anew
+            // the next member of this name is another file, or the same one again
             self.linked.remove(&inode);
         }
         if header.links > 1 && kind != Kind::Directory {
@@ -293,8 +294,8 @@ impl<S: Stream> Reader<S> {
         })
     }
 
-    /// Looks for content behind a header of a type that has none, and returns the bytes that were
-    /// taken of it: 0 if a header is there.
+    /// Looks for content after a header of a type without content, and returns how many bytes of it
+    /// were read: 0 if a header is there.
     fn content_ahead(&mut self) -> Result<u64> {
         let mut magic = [0; 6];
         let len = self.input.fill(&mut magic)?;
@@ -305,7 +306,7 @@ impl<S: Stream> Reader<S> {
         Ok(len as u64)
     }
 
-    /// Reads a header; `None` if the archive ends behind a member.
+    /// Reads a header; `None` if the archive ends after a member.
     fn header(&mut self, at: u64) -> Result<Option<NewcHeader>> {
         let mut magic = self.magic.take().unwrap_or_default();
         if magic == [0; 6] {
@@ -319,7 +320,7 @@ impl<S: Stream> Reader<S> {
             return self.octal(at).map(Some);
         }
         if magic != *NEWC && magic != *NEWC_WITH_SUMS {
-            return Err(bad(at, "a magic that is none"));
+            return Err(bad(at, "an unknown magic number"));
         }
         let bytes = self.input.bytes(104, "cpio header")?;
         let mut fields = HexFields {
@@ -380,7 +381,7 @@ impl<S: Stream> Reader<S> {
             uid,
             gid,
             links,
-            modified: i64::try_from(modified).map_err(|_| bad(at, "a time that is none"))?,
+            modified: i64::try_from(modified).map_err(|_| bad(at, "a time out of range"))?,
             rdev: Rdev {
                 major: rdev >> 8,
                 minor: rdev & 0xff,
@@ -408,7 +409,7 @@ impl HexFields<'_> {
         // a sign would be a number to Rust
         let number = number.filter(|text| text.bytes().all(|byte| byte.is_ascii_alphanumeric()));
         let number = number.and_then(|text| u64::from_str_radix(text, self.radix).ok());
-        number.ok_or_else(|| bad(self.at, "a number that is none"))
+        number.ok_or_else(|| bad(self.at, "an invalid digit"))
     }
 
     fn next(&mut self, digits: usize) -> Result<u32> {

@@ -1,8 +1,8 @@
 //! Writes the members of a cpio archive: what precedes the content of each, and the end.
 //!
 //! Enters a name with its inode and a number for the inode; leaves a header of hexadecimal digits.
-//! **Invariant:** the bytes depend on what enters alone. What 32 bits do not hold is reported, and
-//! a file of 4 GiB refused. Spec: see the parent.
+//! **Invariant:** the bytes depend only on the input. Values that do not fit into 32 bits are
+//! reported, and files of 4 GiB and more are refused. Spec: see the parent.
 
 use sinterfs_model::{FileType, Time};
 
@@ -18,8 +18,8 @@ const TRAILER: &[u8] = b"TRAILER!!!";
 /// Appends what precedes the content of a member, and returns what must follow; `None`, with
 /// nothing appended, for a file that is too long.
 ///
-/// `number` is that of the inode; members with one number are names of one file, of which the last
-/// has the content (`has_content`). `lost` receives what the archive does not store.
+/// `number` is the inode number; members with the same number are names of one file, and the last
+/// of them has the content (`has_content`). `lost` receives what the archive does not store.
 pub fn header(
     out: &mut Vec<u8>,
     entry: &Outgoing<'_>,
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_kept_is_told() {
+    fn reports_attributes_that_cpio_cannot_keep() {
         let time = Time { secs: -1, nanos: 1 };
         let (_, follows, losses) = write(
             b"a",

@@ -3,7 +3,7 @@
 //! Enters text; leaves one `MtreeEntry` for each path, in the order of their first lines. Spec:
 //! mtree(5) of NetBSD and of libarchive; names as vis(3) writes them. **Invariant:** a path is a
 //! list of plain names below the root: `..` in it, a name of more than 255 bytes and a line that
-//! climbs out of the root are errors, with their line. Values come from the text alone: a missing
+//! climbs out of the root are errors, with their line. Values come only from the text: a missing
 //! keyword has no default.
 
 mod entry;
@@ -104,7 +104,7 @@ struct Reading {
     known: HashMap<Vec<u8>, usize>,
     /// The values of `/set` for all entries, by keyword.
     set: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Where names without a slash are: a path, empty for the root.
+    /// The directory of names without a slash: a path, empty for the root.
     dir: Vec<u8>,
     /// Bytes of all paths so far.
     paths: usize,
@@ -274,7 +274,7 @@ fn keyword_of(
         b"sha256" | b"sha256digest" => sum(Algorithm::Sha256),
         b"sha384" | b"sha384digest" => sum(Algorithm::Sha384),
         b"sha512" | b"sha512digest" => sum(Algorithm::Sha512),
-        // about comparing trees, and names of what has numbers
+        // for comparing trees, and names of owners that also have numbers
         b"ignore" | b"nochange" | b"uname" | b"gname" | b"tags" => Ok(()),
         b"flags" if matches!(value, b"" | b"none") => Ok(()),
         b"flags" => {
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_told() {
+    fn every_keyword_is_read() {
         let sum = "ab".repeat(32);
         let text = format!(
             "./a type=char device=native,8,300 mode=4755 time=-3.000000040 nlink=2 inode=9 \
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_told_from_other_text() {
+    fn lists_are_distinguished_from_other_text() {
         for text in [
             "#mtree\n",
             "#mtree v2.0\n",

@@ -11,7 +11,7 @@ use sinterfs_model::FileType;
 
 use crate::{LinkTarget, Outgoing};
 
-/// What a list begins with.
+/// The first line of a list.
 pub const SIGNATURE: &str = "#mtree\n";
 
 /// The last name of a list, so that a name in the same directory, or below it, is escaped from

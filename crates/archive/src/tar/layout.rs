@@ -21,13 +21,13 @@ pub struct UstarHeader {
     pub uid: [u8; 8],
     /// The group.
     pub gid: [u8; 8],
-    /// The length of what follows the header.
+    /// The length of the data after the header.
     pub size: [u8; 12],
     /// Seconds since 1970.
     pub mtime: [u8; 12],
     /// The sum of all bytes of the header, these eight taken as spaces.
     pub checksum: [u8; 8],
-    /// What the member is.
+    /// The type of the member.
     pub typeflag: u8,
     /// The target of a link.
     pub linkname: [u8; 100],
@@ -41,7 +41,7 @@ pub struct UstarHeader {
     pub dev_major: [u8; 8],
     /// The minor number of a device.
     pub dev_minor: [u8; 8],
-    /// What comes before `name` and a slash (ustar); times and a map of holes (GNU).
+    /// The path before `name` and a slash (ustar); times and a map of holes (GNU).
     pub prefix: [u8; 155],
     /// Unused.
     pub padding: [u8; 12],
@@ -76,7 +76,7 @@ pub mod typeflag {
     pub const CONTIGUOUS: u8 = b'7';
     /// PAX records for the next member.
     pub const PAX: u8 = b'x';
-    /// PAX records for all members behind it.
+    /// PAX records for all following members.
     pub const PAX_GLOBAL: u8 = b'g';
     /// GNU: the content is the target of the next member.
     pub const GNU_LONG_LINK: u8 = b'K';

@@ -1,12 +1,12 @@
 //! Reads a tar from front to back.
 //!
-//! Enters a stream, leaves one `Member` after the other; what is between the headers (PAX records,
-//! GNU's long names) goes to the member behind it. Spec: POSIX.1-2024 pax; GNU tar's manual, "Tar
-//! Internals". **Invariant:** a number that cannot be read, a checksum that is wrong, a map of
-//! holes that contradicts itself and an end within a member are errors with the place; nothing is
-//! guessed over them. Where the two blocks of zeros are missing, the end of the stream is the end,
-//! as GNU tar has it; that is a warning, and so is anything behind them. A size does not say that
-//! content follows where the type has none: what comes next is looked at.
+//! Enters a stream, leaves one `Member` after the other; records between the headers (PAX, GNU's
+//! long names) apply to the next member. Spec: POSIX.1-2024 pax; GNU tar's manual, "Tar Internals".
+//! **Invariant:** a number that cannot be read, a checksum that is wrong, a map of holes that
+//! contradicts itself and an end within a member are errors with the place; nothing is guessed over
+//! them. Without the two blocks of zeros the archive ends with the stream, as in GNU tar; that is a
+//! warning, and so is any data after them. A size does not say that content follows where the type
+//! has none: what comes next is looked at.
 
 mod acl;
 mod fields;
@@ -41,7 +41,7 @@ pub struct Reader<S> {
     input: CountedStream<S>,
     /// The unread bytes of the last member, with its padding.
     rest: u64,
-    /// How many of these are padding.
+    /// The number of padding bytes among them.
     padding: u64,
     /// A header that was looked at before its turn.
     ahead: Option<UstarHeader>,
@@ -54,13 +54,13 @@ pub struct Reader<S> {
 
 /// The properties of a member from the headers before its own.
 #[derive(Debug, Default)]
-struct Before {
+struct PendingHeaders {
     records: Option<Records>,
     name: Option<Vec<u8>>,
     target: Option<Vec<u8>>,
 }
 
-impl Before {
+impl PendingHeaders {
     fn is_empty(&self) -> bool {
         self.records.is_none() && self.name.is_none() && self.target.is_none()
     }
@@ -100,20 +100,20 @@ impl<S: Stream> Reader<S> {
         let padding = self.padding.min(rest);
         self.input
             .skip_padded(rest, padding, "content of a member")?;
-        let mut before = Before::default();
+        let mut pending = PendingHeaders::default();
         loop {
             let Some((header, at)) = self.header()? else {
                 self.at_end = true;
-                return if before.is_empty() {
+                return if pending.is_empty() {
                     Ok(None)
                 } else {
-                    Err(cut("headers before a member", self.input.position()))
+                    Err(cut("headers pending a member", self.input.position()))
                 };
             };
             match header.typeflag {
                 typeflag::PAX | typeflag::SOLARIS => {
                     let bytes = self.content(&header, at, MOST_RECORDS)?;
-                    let records = &mut before.records;
+                    let records = &mut pending.records;
                     let records = records.get_or_insert_with(|| self.globals.clone());
                     let added = records.add(&bytes, MOST_RECORDS, &mut self.notes);
                     added.map_err(place(at))?;
@@ -124,21 +124,21 @@ impl<S: Stream> Reader<S> {
                     let added = globals.add(&bytes, MOST_GLOBAL_RECORDS, &mut self.notes);
                     added.map_err(place(at))?;
                 }
-                typeflag::GNU_LONG_NAME => before.name = Some(self.name(&header, at)?),
-                typeflag::GNU_LONG_LINK => before.target = Some(self.name(&header, at)?),
+                typeflag::GNU_LONG_NAME => pending.name = Some(self.name(&header, at)?),
+                typeflag::GNU_LONG_LINK => pending.target = Some(self.name(&header, at)?),
                 typeflag::GNU_VOLUME => {
                     match size(&header, at)? {
                         0 => *self.notes.entry("names of volumes").or_default() += 1,
-                        _ => self.warn("content behind the name of a volume, passed over"),
+                        _ => self.warn("content after the name of a volume, skipped"),
                     }
                     self.pass(&header, at)?;
                 }
                 typeflag::GNU_CONTINUED => {
                     self.warn("the rest of a file that begins on another volume, passed over");
                     self.pass(&header, at)?;
-                    before = Before::default();
+                    pending = PendingHeaders::default();
                 }
-                _ => return self.member(&header, before, at).map(Some),
+                _ => return self.member(&header, pending, at).map(Some),
             }
         }
     }
@@ -214,8 +214,8 @@ impl<S: Stream> Reader<S> {
     }
 
     /// Makes a member of its header and those before it.
-    fn member(&mut self, header: &UstarHeader, before: Before, at: u64) -> Result<Member> {
-        let records = before.records.unwrap_or_else(|| self.globals.clone());
+    fn member(&mut self, header: &UstarHeader, pending: PendingHeaders, at: u64) -> Result<Member> {
+        let records = pending.records.unwrap_or_else(|| self.globals.clone());
         let mut stored = match records.size {
             Some(size) => size,
             None => size(header, at)?,
@@ -223,8 +223,8 @@ impl<S: Stream> Reader<S> {
         let maker = fields::Maker {
             header,
             records: &records,
-            name: before.name,
-            target: before.target,
+            name: pending.name,
+            target: pending.target,
             at,
         };
         let mut member = maker.member()?;
@@ -244,7 +244,7 @@ impl<S: Stream> Reader<S> {
                 None => stored = 0,
             }
         }
-        // headers that belong to the map of holes are part of what follows
+        // headers of the map of holes are part of the following data
         let padded = stored.saturating_add(padding(stored));
         let from = self.input.position();
         let holes = if has_map {
@@ -269,10 +269,10 @@ impl<S: Stream> Reader<S> {
         Ok(member)
     }
 
-    /// Looks for content behind a header with a size that may mean nothing: of a hard link, some
+    /// Looks for content after a header whose size may be meaningless: for a hard link, some
     /// writers record the size of the file and store nothing, and other types have no content.
-    /// Returns the bytes that were taken of it; `None` if there is none. Where content
-    /// `may_be_zeros`, zeros are some if anything else follows within it, or a header behind it.
+    /// Returns the bytes that were taken of it; `None` if there is none. If content `may_be_zeros`,
+    /// zeros count as content if other bytes follow within it, or a header after it.
     fn content_ahead(&mut self, stored: u64, may_be_zeros: bool) -> Result<Option<u64>> {
         let padded = stored.saturating_add(padding(stored));
         let mut zeros = 0;
@@ -311,7 +311,7 @@ fn place(at: u64) -> impl Fn(Error) -> Error {
     move |error| error.at("PAX records", at)
 }
 
-/// Returns the bytes of content behind a header.
+/// Returns the number of content bytes after a header.
 fn size(header: &UstarHeader, at: u64) -> Result<u64> {
     let size = number(&header.size).and_then(|size| u64::try_from(size).ok());
     size.ok_or_else(|| Error::corrupt("a size that is not a number").at("tar header", at))

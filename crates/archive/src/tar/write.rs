@@ -1,7 +1,7 @@
 //! Writes the members of a PAX archive: what precedes the content of each, and the end.
 //!
 //! Enters a name with its inode; leaves a ustar header, and before it PAX records for exactly what
-//! such a header does not hold. **Invariant:** the bytes depend on the input alone: no process
+//! such a header does not hold. **Invariant:** the bytes depend only on the input: no process
 //! number, no clock, records in a fixed order. Spec: POSIX.1-2024 pax; `SCHILY.` records: star(5);
 //! holes: GNU tar's manual, "Storing Sparse Files", version 1.0.
 
@@ -16,8 +16,8 @@ use super::layout::{BLOCK, USTAR, UstarHeader, checksum, set_octal, typeflag};
 use crate::{Follows, LinkTarget, Outgoing};
 use records::Records;
 
-/// What is lost of an entry whose access control list no text can have.
-pub const SENSELESS_ACL: &str = "access control lists that make no sense";
+/// The loss of an entry whose access control list cannot be written as text.
+pub const SENSELESS_ACL: &str = "invalid access control lists";
 
 /// The unit of the length of archives in bytes, as on tapes.
 pub const RECORD: u64 = 20 * BLOCK as u64;
@@ -84,8 +84,9 @@ fn flag(entry: &Outgoing<'_>) -> Option<u8> {
     })
 }
 
-/// Returns the path as headers have it: directories end with a slash, the root is `./`. Of files
-/// with holes the name is in a record, and the header has another for who does not know them.
+/// Returns the path as headers have it: directories end with a slash, the root is `./`. The name of
+/// a file with holes is in a record; the header has another name for readers that do not know such
+/// records.
 fn written_path(entry: &Outgoing<'_>, sparse: bool) -> Vec<u8> {
     match (entry.path, entry.inode.kind) {
         (b"", _) => b"./".to_vec(),
@@ -202,8 +203,8 @@ fn decimal(time: Time) -> String {
     }
 }
 
-/// Writes extended attributes: lists of who may do what as text, which both GNU tar and bsdtar
-/// restore, where neither does it for the raw attribute; all others as they are.
+/// Writes extended attributes: access control lists as text, which both GNU tar and bsdtar restore
+/// (neither restores the raw attribute), and all others unchanged.
 fn attributes(records: &mut Records, entry: &Outgoing<'_>, lost: &mut dyn FnMut(&'static str)) {
     for (name, value) in entry.xattrs {
         let key: &[u8] = match name.as_slice() {
@@ -251,7 +252,7 @@ fn append(out: &mut Vec<u8>, header: &mut UstarHeader) {
     out.extend_from_slice(header.as_bytes());
 }
 
-/// Appends zeros up to the next block behind `len` bytes.
+/// Appends zeros from `len` bytes up to the next block.
 fn pad(out: &mut Vec<u8>, len: usize) {
     out.resize(out.len() + len.next_multiple_of(BLOCK) - len, 0);
 }

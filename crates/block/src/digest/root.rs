@@ -41,7 +41,7 @@ impl FromStr for Root {
     /// Parses 64 hexadecimal digits.
     fn from_str(text: &str) -> Result<Self> {
         let no_digest =
-            || Error::invalid(format!("`{text}` is no digest of 64 hexadecimal digits"));
+            || Error::invalid(format!("`{text}` is not a digest of 64 hexadecimal digits"));
         let (pairs, rest) = text.as_bytes().as_chunks::<2>();
         if pairs.len() != 32 || !rest.is_empty() {
             return Err(no_digest());

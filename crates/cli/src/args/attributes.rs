@@ -56,7 +56,7 @@ pub struct AttributeArgs {
     root: RootArgs,
 
     /// Attributes of directories that an archive has no member for, and of its root: mode=MODE
-    /// (default: 0755), uid=ID, gid=ID (default: 0), mtime=SECONDS (default: that of the first
+    /// (default: 0755), uid=ID, gid=ID (default: 0), mtime=SECONDS (default: the time of the first
     /// member below).
     #[arg(long, value_name = "KEY=VALUE,..", value_parser = implied_directories)]
     dir_defaults: Option<ImpliedDirectories>,
@@ -76,7 +76,7 @@ pub struct AttributeArgs {
     pack_metadata: Option<String>,
 }
 
-/// Attributes of the root directory, which take precedence over those of all files.
+/// Attributes of the root directory, which take precedence over the attributes set for all files.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Owners, times and permissions")]
 struct RootArgs {
@@ -143,7 +143,12 @@ pub struct TimestampArgs {
 fn implied_directories(text: &str) -> std::result::Result<ImpliedDirectories, String> {
     let mut implied = ImpliedDirectories::default();
     for part in text.split(',') {
-        let wrong = || format!("`{part}` is none of mode=MODE, uid=ID, gid=ID and mtime=SECONDS");
+        let wrong = || {
+            format!(
+                "`{part}` is not one of mode=MODE, uid=ID, gid=ID and \
+                                mtime=SECONDS"
+            )
+        };
         let (key, value) = part.split_once('=').ok_or_else(wrong)?;
         let id = || value.parse::<u32>().map_err(|_| wrong());
         match key {

@@ -6,18 +6,18 @@ use sinterfs::mount::DamageLog;
 
 use crate::messages;
 
-/// What becomes of damage.
+/// The handling of damage.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Damaged images")]
 pub struct DamageArgs {
-    /// Mount an image although it is damaged: what can be read is shown, reading the rest is an
-    /// error (EIO). Of a DwarFS image the end may be lost, behind the metadata. With -f each file
-    /// that could not be read is named; `sinter check --deep` lists all of them.
+    /// Mount a damaged image: readable parts are shown, and reading the rest is an error (EIO). The
+    /// end of a DwarFS image may be lost, after the metadata. With -f each file that could not be
+    /// read is named; `sinter check --deep` lists all of them.
     #[arg(long)]
     pub salvage: bool,
 
-    /// Write to this file what could not be read, a path and the reason a line, each when it is
-    /// read for the first time.
+    /// Write to this file which files could not be read, one line with path and reason for each,
+    /// each when it is read for the first time.
     #[arg(long, value_name = "FILE")]
     pub damage_log: Option<PathBuf>,
 }

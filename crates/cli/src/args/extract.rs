@@ -25,7 +25,7 @@ Examples:
   sinter extract image.dwarfs -o out --glob '**/*.h'
       Unpack paths that match.
   sinter extract image.dwarfs -o out --exclude '*.o' --exclude /usr/share/doc
-      Leave out what matches.
+      Leave out matching files.
   sinter extract image.dwarfs -o out --xattrs-exclude '^security\\.selinux$'
       Do not restore SELinux labels.
   sinter extract --salvage damaged.dwarfs -o out
@@ -40,11 +40,11 @@ Examples:
   mtree -p DIR -f out.mtree
       Write a manifest, and compare a directory with it.
 
-Owners are restored only as root: other users are told what keeps their own owner, and which files \
-have no set-user-ID bit for that reason, with exit code 0 as of tar. Nothing outside the output \
-directory is written, whatever the image contains. A file or an attribute that cannot be restored \
-is reported, the others are unpacked, and the exit code is 1. A file has its name when it is \
-complete.
+Owners are restored only as root: for other users, a message names files that keep their own owner, \
+and files that have no set-user-ID bit for that reason, with exit code 0 as tar has. Nothing \
+outside the output directory is written, whatever the image contains. A file or an attribute that \
+cannot be restored is reported, the others are unpacked, and the exit code is 1. A file has its \
+name when it is complete.
 
 Images of strangers are best unpacked as an ordinary user, or with --no-permissions \
 --without devices.
@@ -81,17 +81,17 @@ pub struct ExtractArgs {
     #[arg(long, value_name = "PATTERN")]
     pub glob: Vec<String>,
 
-    /// Leave out what matches, with everything below it: a name at any depth, or with a slash a
+    /// Leave out matching files, with everything below them: a name at any depth, or with a slash a
     /// path from the root of the image.
     #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
     pub exclude: Vec<String>,
 
-    /// Unpack this many levels of directories: 1 for what is in the root alone.
+    /// Unpack this many levels of directories: 1 for the entries of the root only.
     #[arg(long, value_name = "N")]
     pub max_depth: Option<usize>,
 
-    /// Remove this number of components from the front of paths; what has no more is left out. Of
-    /// entries that get one name the first is unpacked, the others are reported.
+    /// Remove this number of components from the front of paths; entries with no more components
+    /// are left out. Of entries that get one name the first is unpacked, the others are reported.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub strip_components: usize,
 
@@ -99,8 +99,8 @@ pub struct ExtractArgs {
     #[arg(long, conflicts_with = "keep")]
     pub force: bool,
 
-    /// Keep existing files and directories as they are, and unpack the others. This completes what
-    /// an extraction that was killed has left.
+    /// Keep existing files and directories as they are, and unpack the rest. This completes an
+    /// extraction that was killed.
     #[arg(long, conflicts_with = "archive")]
     pub keep: bool,
 
@@ -114,8 +114,8 @@ pub struct ExtractArgs {
 
     /// Restore nothing that gives rights; the umask narrows permissions.
     ///
-    /// Permissions are those of the image less the umask, without set-id bits. Only attributes of
-    /// users (user.*) are restored: no capabilities, access lists or labels.
+    /// Permissions are the image's, less the umask, without set-id bits. Only attributes of users
+    /// (user.*) are restored: no capabilities, access lists or labels.
     #[arg(long, conflicts_with = "archive")]
     pub no_permissions: bool,
 
@@ -148,9 +148,9 @@ pub struct ExtractArgs {
     #[arg(long)]
     pub no_sparse: bool,
 
-    /// Unpack files of which parts are damaged, too, with zeros for what cannot be read. The files
-    /// are named, and the exit code is 8. Of a DwarFS image the end may be lost, behind the
-    /// metadata.
+    /// Unpack files of which parts are damaged, too, with zeros for the parts that cannot be read.
+    /// The files are named, and the exit code is 8. The end of a DwarFS image may be lost, after
+    /// the metadata.
     #[arg(long, conflicts_with_all = ["archive", "stop_on_error"])]
     pub salvage: bool,
 
@@ -230,11 +230,11 @@ pub struct ArchiveArgs {
     pub pseudo_file: bool,
 
     /// Write a container image with one layer into an OCI layout, a directory, instead: -o DIR or
-    /// -o DIR:TAG. Other images there stay; --force replaces that of the tag.
+    /// -o DIR:TAG. Other images there stay; --force replaces the image of the tag.
     #[arg(long, group = "archive")]
     pub oci: bool,
 
-    /// The platform of the container image, os/architecture (default: that of this machine).
+    /// The platform of the container image, os/architecture (default: this machine's).
     #[arg(
         long,
         value_name = "PLATFORM",
@@ -245,9 +245,9 @@ pub struct ArchiveArgs {
     )]
     pub platform: Option<String>,
 
-    /// The order of entries in an archive: path (that of the directory tree) or image (that of the
-    /// file data in the image, directories last). Default: path, unless that would need more than
-    /// 256 MiB of decoded blocks at once.
+    /// The order of entries in an archive: path (the order of the directory tree) or image (the
+    /// order of the file data in the image, directories last). Default: path, unless that would
+    /// need more than 256 MiB of decoded blocks at once.
     #[arg(
         long,
         value_enum,

@@ -15,11 +15,12 @@ use sinterfs::{Error, Result};
 
 use crate::size;
 
-/// What to fetch.
+/// The ranges to fetch.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Remote images")]
 pub struct FetchArgs {
-    /// Fetch at once what this list of an earlier --record says was read of the same remote image.
+    /// Fetch at once the ranges that an earlier --record of the same remote image wrote to this
+    /// list.
     #[arg(long, value_name = "LIST")]
     prefetch: Option<PathBuf>,
 
@@ -41,7 +42,7 @@ pub struct FillRate {
     pub rate: Option<u64>,
 }
 
-/// What is wished to be fetched.
+/// The requested prefetch.
 #[derive(Debug, Clone, Default)]
 pub struct FetchWishes {
     pub prefetch: Option<PathBuf>,
@@ -60,7 +61,7 @@ pub fn fill_rate(text: &str) -> std::result::Result<FillRate, String> {
 }
 
 impl FetchArgs {
-    /// Returns what the flags wish.
+    /// Returns the prefetch that the flags request.
     pub fn wishes(&self) -> FetchWishes {
         FetchWishes {
             prefetch: self.prefetch.clone(),
@@ -70,7 +71,8 @@ impl FetchArgs {
 }
 
 impl FetchWishes {
-    /// Sets what a mount option wishes: `prefetch=LIST`, or `fill` with or without a rate.
+    /// Sets the prefetch that a mount option requests: `prefetch=LIST`, or `fill` with or without a
+    /// rate.
     pub fn set(&mut self, option: &str) -> std::result::Result<(), String> {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         match name {

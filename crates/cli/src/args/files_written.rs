@@ -60,7 +60,7 @@ impl FilesWrittenArgs {
 impl PendingList {
     /// Writes the list.
     pub fn write(self) -> Result<()> {
-        // found where it was written, behind whatever header
+        // found where it was written, after any header
         let opened = sinterfs::open_with(&self.image, &OpenOptions::default())?;
         let image = &**opened.raw();
         if let Some(file) = self.to {

@@ -52,8 +52,8 @@ struct FilterFlags {
     #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
     exclude_regex: Vec<String>,
 
-    /// Pack only this path of the directory, with everything below it, and no others but those of
-    /// further --only and --files-from. Directories that lead to it are packed, too.
+    /// Pack only this path of the directory, with everything below it, and otherwise only the paths
+    /// of further --only and --files-from. Directories that lead to it are packed, too.
     #[arg(long, value_name = "PATH", allow_hyphen_values = true)]
     only: Vec<OsString>,
 
@@ -112,7 +112,7 @@ struct FilterFlags {
     #[arg(long, value_name = "FILE")]
     action_file: Vec<PathBuf>,
 
-    /// Store each name of a file with several as a file of its own; their content is stored once.
+    /// Store each name of a hard-linked file as a separate file; their content is stored once.
     #[arg(long)]
     no_hardlinks: bool,
 

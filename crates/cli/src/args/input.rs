@@ -20,7 +20,7 @@ pub struct ImageArgs {
     #[arg(value_name = "IMAGE")]
     pub image: PathBuf,
 
-    /// The offset of the image in its file, in bytes; `auto` finds it behind any header.
+    /// The offset of the image in its file, in bytes; `auto` finds it after any header.
     #[arg(long, help_heading = OPENING, value_name = "BYTES", default_value = "auto", value_parser = offset)]
     pub offset: OffsetArg,
 
@@ -89,7 +89,7 @@ pub struct ProofArgs {
 }
 
 impl ProofArgs {
-    /// Returns what is required of the image.
+    /// Returns the proof that is required of the image.
     pub fn trust(&self) -> Option<Trust> {
         let anchor = match (self.digest, self.signed_by.clone()) {
             (Some(root), _) => Anchor::Digest(root),

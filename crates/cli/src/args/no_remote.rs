@@ -33,7 +33,7 @@ impl ReadNotes {
     }
 }
 
-/// Refuses what is wished to be fetched.
+/// Refuses a prefetch.
 #[cfg_attr(
     not(target_os = "linux"),
     allow(dead_code, reason = "only mounts fetch ahead")

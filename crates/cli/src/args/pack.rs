@@ -1,4 +1,4 @@
-//! Flags of commands that write images: the destination, compression, layout, and those of one
+//! Flags of commands that write images: the destination, compression, layout, and flags of one
 //! format.
 
 use std::io::IsTerminal;
@@ -24,7 +24,7 @@ pub struct TargetArgs {
     #[arg(short, long, value_name = "IMAGE")]
     output: PathBuf,
 
-    /// Replace the image if it exists, and keep its permissions. What is on a block device is
+    /// Replace the image if it exists, and keep its permissions. The contents of a block device are
     /// replaced, too.
     #[arg(long)]
     force: bool,
@@ -91,8 +91,8 @@ pub struct PackArgs {
     #[arg(short, long, default_value_t = 7, value_parser = clap::value_parser!(u8).range(0..=9))]
     level: u8,
 
-    /// The codec of blocks, or of the blocks of one category, instead of that of the level;
-    /// `sinter build --help` lists the codecs of each format.
+    /// The codec of blocks, or of the blocks of one category, instead of the level's codec; `sinter
+    /// build --help` lists the codecs of each format.
     #[arg(
         short = 'C',
         long,
@@ -101,12 +101,12 @@ pub struct PackArgs {
     )]
     compression: Vec<String>,
 
-    /// The codec of metadata, instead of that of the level.
+    /// The codec of metadata, instead of the level's.
     #[arg(long, value_name = "CODEC[:KEY=VALUE]..")]
     metadata_compression: Option<String>,
 
-    /// The block size, a power of two from 1k to 1g (SquashFS, EROFS: 4k to 1m), instead of that of
-    /// the level.
+    /// The block size, a power of two from 1k to 1g (SquashFS, EROFS: 4k to 1m), instead of the
+    /// level's.
     #[arg(short, long, value_name = "SIZE", value_parser = size)]
     block_size: Option<u64>,
 
@@ -191,15 +191,15 @@ struct ErofsArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "no_xattrs")]
     xattr_prefix: Vec<String>,
 
-    /// Extended features, as mkfs.erofs -E: dedupe (repeated data is stored once; needs Linux
-    /// 6.1), ztailpacking (tails are stored behind inodes; needs 5.17, default), fragments (tails
-    /// are packed together; needs 6.1, default), all-fragments (whole files are packed together;
-    /// needs 6.1), legacy-compress (LZ4 for Linux before 5.4), block=N (EROFS blocks of 512, 1024,
-    /// 2048 or 4096 bytes; others than 4096 without compression). A ^ in front disables a feature.
-    /// Of CRAMFS: big-endian, front-padding (512 bytes before the superblock), edition=N,
-    /// boot=FILE (boot code behind the superblock). Of ISO 9660: boot=FILE, efi-boot=FILE,
-    /// boot-load-size=N, boot-info-table, system-area=FILE, partitions, no-joliet, joliet-long,
-    /// zisofs2, publisher=TEXT and more (docs/formats/iso9660.md).
+    /// Extended features, as mkfs.erofs -E: dedupe (repeated data is stored once; needs Linux 6.1),
+    /// ztailpacking (tails are stored after inodes; needs 5.17, default), fragments (tails are
+    /// packed together; needs 6.1, default), all-fragments (whole files are packed together; needs
+    /// 6.1), legacy-compress (LZ4 for Linux before 5.4), block=N (EROFS blocks of 512, 1024, 2048
+    /// or 4096 bytes; sizes other than 4096 without compression). A ^ in front disables a feature.
+    /// Of CRAMFS: big-endian, front-padding (512 bytes before the superblock), edition=N, boot=FILE
+    /// (boot code after the superblock). Of ISO 9660: boot=FILE, efi-boot=FILE, boot-load-size=N,
+    /// boot-info-table, system-area=FILE, partitions, no-joliet, joliet-long, zisofs2,
+    /// publisher=TEXT and more (docs/formats/iso9660.md).
     #[arg(short = 'E', long, value_name = "OPTION,..")]
     extended: Option<String>,
 
@@ -270,9 +270,9 @@ struct UncompressedArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Order and deduplication")]
 pub struct LayoutArgs {
-    /// What the image is packed for: `mount` (default) to read single files from it; `archive` to
-    /// keep it and unpack it, as small as it gets; `remote` to read it over a network (blocks of 1
-    /// MiB; name what is needed first with --hot).
+    /// The purpose of the image: `mount` (default) to read single files from it; `archive` to keep
+    /// it and unpack it, as small as it gets; `remote` to read it over a network (blocks of 1 MiB;
+    /// name the files that are needed first with --hot).
     #[arg(
         long = "for",
         value_name = "PURPOSE",
@@ -285,9 +285,9 @@ pub struct LayoutArgs {
     #[arg(short = 'B', long, value_name = "BLOCKS")]
     lookback: Option<u32>,
 
-    /// What reads of the image may cost, instead of what --for says: `free` packs smallest; `mount`
-    /// refers to data in another block only where that saves more than it costs readers; `remote`
-    /// also keeps the files of a directory together, and begins blocks with large ones.
+    /// How much reads of the image may cost, instead of the choice of --for: `free` packs smallest;
+    /// `mount` refers to data in another block only where that saves more than it costs readers;
+    /// `remote` also keeps the files of a directory together, and begins blocks with large ones.
     #[arg(
         long,
         value_name = "COST",
@@ -300,11 +300,11 @@ pub struct LayoutArgs {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: Option<u64>,
 
-    /// The directory of temporary files (default: that of the image).
+    /// The directory of temporary files (default: the directory of the image).
     #[arg(long, value_name = "DIR")]
     scratch: Option<PathBuf>,
 
-    /// The order of files in the image, instead of that of the level.
+    /// The order of files in the image, instead of the level's.
     #[arg(long, value_enum)]
     order: Option<OrderArg>,
 
@@ -313,9 +313,9 @@ pub struct LayoutArgs {
     #[arg(long, value_name = "FILE")]
     sort: Option<PathBuf>,
 
-    /// Store the files of a list first, in its order and in small blocks that decode quickly: what
-    /// a program needs when it starts. The list has one path per line, as `sinter mount --record`
-    /// writes it.
+    /// Store the files of a list first, in its order and in small blocks that decode quickly, such
+    /// as the files a program needs when it starts. The list has one path per line, as `sinter
+    /// mount --record` writes it.
     #[arg(long, value_name = "FILE")]
     hot: Option<PathBuf>,
 
@@ -398,7 +398,7 @@ impl PackArgs {
 }
 
 impl SquashfsArgs {
-    /// Returns the options without those of EROFS.
+    /// Returns the options without the EROFS options.
     fn options(self) -> PerFileOptions {
         let tails = match (self.tailends, self.no_fragments) {
             (true, _) => Some(TailPlacement::Shared),
@@ -419,7 +419,7 @@ impl SquashfsArgs {
 }
 
 impl UncompressedArgs {
-    /// Returns these parts together with those of `--no-compress`.
+    /// Returns these parts and the parts of `--no-compress`.
     fn with(&self, named: Option<String>) -> Option<String> {
         let parts = [
             (self.inodes, "inodes"),
@@ -436,11 +436,11 @@ impl UncompressedArgs {
     }
 }
 
-/// The codec of all blocks, and those of categories.
+/// The codec of all blocks, and the codecs of categories.
 type Compressions = (Option<String>, Vec<(String, String)>);
 
-/// Separates the codec of all blocks from those of categories; fails if there are several of the
-/// former.
+/// Separates the codec of all blocks from the codecs of categories; fails if there are several of
+/// the former.
 pub fn compressions(given: Vec<String>) -> Result<Compressions> {
     let (mut general, mut by_category) = (None, Vec::new());
     for text in given {

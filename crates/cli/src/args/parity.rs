@@ -21,8 +21,8 @@ use crate::text;
 pub struct ParityArgs {
     /// Also write parity of the image to IMAGE.parity.
     ///
-    /// Its size is so many percent of that of the image file. `sinter repair` restores the image
-    /// from it after damage, as from that of `sinter parity`. --force replaces it, too.
+    /// Its size is this percentage of the size of the image file. `sinter repair` restores the
+    /// image from it after damage, as from a file of `sinter parity`. --force also replaces it.
     #[arg(long = "parity", value_name = "PERCENT", value_parser = percentage())]
     new_parity: Option<u8>,
 }

@@ -1,4 +1,4 @@
-//! Flags that choose a part of an image, some for the options of other programs alone.
+//! Flags that choose a part of an image, some only for the options of other programs.
 
 use std::ffi::OsString;
 

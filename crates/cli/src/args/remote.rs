@@ -101,7 +101,7 @@ impl ServerArgs {
 pub struct ReadNotes(Arc<ReadRecorder>);
 
 impl ReadNotes {
-    /// Begins to note what is read of the image that will be opened by these options.
+    /// Begins to record the reads of the image that will be opened with these options.
     pub fn begin(options: &mut OpenOptions) -> Self {
         let recorder = Arc::new(ReadRecorder::default());
         options.remote.recorder = Some(Arc::clone(&recorder));
@@ -114,8 +114,7 @@ impl ReadNotes {
     }
 }
 
-/// Applies what is wished to be fetched before anybody reads it. `Invalid` for a list without
-/// reads.
+/// Starts the requested prefetch. `Invalid` for a list without reads.
 #[cfg_attr(
     not(target_os = "linux"),
     allow(dead_code, reason = "only mounts fetch ahead")
@@ -129,7 +128,7 @@ pub fn fetch(wishes: &FetchWishes, options: &mut OpenOptions) -> Result<()> {
     Ok(())
 }
 
-/// Reads what was recorded from a list.
+/// Reads recorded reads from a list.
 pub fn recorded(path: &Path) -> Result<RecordedReads> {
     let list = std::fs::read(path).map_err(|error| Error::io("cannot read", error));
     let none = || {

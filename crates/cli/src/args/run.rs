@@ -64,7 +64,7 @@ pub struct StageTimingArgs {
 }
 
 impl VerbosityArgs {
-    /// Returns what the display shows.
+    /// Returns the state of the display.
     pub fn show(self) -> Show {
         match self.progress {
             ProgressArg::Auto if self.quiet || self.json => Show::Warnings,

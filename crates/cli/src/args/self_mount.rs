@@ -12,8 +12,8 @@ use crate::{self_run, text};
 #[command(next_help_heading = crate::args::GENERAL)]
 pub struct SelfMountArgs {
     /// Make the image a program that mounts itself: this one is prepended to it (DwarFS, SquashFS).
-    /// It runs PATH in the image, or AppRun if there is one; `IMAGE --sinter-help` says what else
-    /// it does.
+    /// It runs PATH in the image, or AppRun if there is one; `IMAGE --sinter-help` describes the
+    /// rest.
     #[arg(
         long,
         value_name = "PATH",
@@ -25,7 +25,7 @@ pub struct SelfMountArgs {
 }
 
 impl SelfMountArgs {
-    /// Returns the program to prepend, if it was asked for.
+    /// Returns the program to prepend, if requested.
     pub fn program(self) -> Option<MountingProgram> {
         let entry = self.self_mount?.unwrap_or_default();
         if !cfg!(target_feature = "crt-static") {

@@ -24,7 +24,7 @@ const BAR: usize = 12;
 /// The width from which there is a bar.
 const BAR_FROM: u16 = 60;
 
-/// The width from which the bytes of files are shown besides their share of the image.
+/// The width from which the bytes of files are shown in addition to their share of the image.
 const APPARENT_FROM: u16 = 30;
 
 /// Lines that are not for entries: the path, the heads of the columns, the message and the keys.

@@ -22,7 +22,7 @@ pub struct ListedEntry {
     pub target: Option<Vec<u8>>,
 }
 
-/// What an entry takes with all below it.
+/// The size of an entry with everything below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sizes {
     /// Bytes of the files.
@@ -31,7 +31,7 @@ pub struct Sizes {
     pub stored: u64,
 }
 
-/// What is known of the sizes of entries, by path.
+/// The known sizes of entries, by path.
 pub type KnownSizes = HashMap<Vec<u8>, Sizes>;
 
 /// The order of entries.

@@ -1,6 +1,6 @@
 //! The content of a file on the screen: as text, or as bytes.
 //!
-//! **Invariant:** memory is one window of the file, whatever its size; a position is a line of that
+//! **Invariant:** memory is one window of the file, for any size; a position is a line of that
 //! window or a row of bytes of the file.
 
 use crate::text;
@@ -81,7 +81,7 @@ impl Preview {
         if is_at_start { None } else { self.first() }
     }
 
-    /// Moves by lines or rows, with so many on the screen.
+    /// Moves by lines or rows, with the given number on the screen.
     pub fn scroll(&mut self, by: i64, height: u64) -> Needed {
         let last = self.len().saturating_sub(height);
         self.top = self.top.saturating_add_signed(by).min(last);

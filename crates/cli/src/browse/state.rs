@@ -1,4 +1,4 @@
-//! What the browser shows, and how keys change it.
+//! The state of the browser, and its changes by keys.
 //!
 //! In: keys, and results of jobs. Out: jobs. **Invariant:** the cursor is on an entry, or there is
 //! none; a failure is a message and changes nothing else.
@@ -30,7 +30,7 @@ pub enum BrowserJob {
     Quit,
 }
 
-/// What is on the screen.
+/// The contents of the screen.
 #[derive(Debug)]
 pub enum View {
     List,
@@ -76,7 +76,7 @@ pub struct Browser {
     pub message: String,
     /// Extractions that have not ended.
     extractions: usize,
-    /// Whether the last key asked to end although something is being extracted.
+    /// Whether the last key requested the end although something is being extracted.
     asked_to_end: bool,
 }
 
@@ -189,7 +189,7 @@ impl Browser {
         is_new.then_some(BrowserJob::Measure { path, ino })
     }
 
-    /// Takes sizes; `all` if they are those of the whole image.
+    /// Takes sizes; `all` if they cover the whole image.
     pub fn sized(&mut self, sizes: KnownSizes, all: bool) {
         if all {
             self.measured.extend(sizes.keys().cloned());

@@ -79,7 +79,7 @@ fn end_on_signals() -> Result<Arc<AtomicBool>> {
         if signals.forever().next().is_some() {
             noted.store(true, Ordering::Relaxed);
             std::thread::sleep(SOON);
-            // there is nobody to tell
+            // nobody would see the error
             let _ = ratatui::try_restore();
             std::process::exit(i32::from(exit::INTERRUPTED));
         }
@@ -100,7 +100,7 @@ struct RestoreTerminal;
 
 impl Drop for RestoreTerminal {
     fn drop(&mut self) {
-        // there is nobody to tell
+        // nobody would see the error
         let _ = ratatui::try_restore();
     }
 }
@@ -168,7 +168,7 @@ impl Running {
         }
     }
 
-    /// Stops the process as Ctrl-Z does, and goes on with a terminal of its own.
+    /// Stops the process as Ctrl-Z does, and then takes over the terminal again.
     fn suspend(&mut self) -> Result<()> {
         ratatui::try_restore().map_err(failed)?;
         let stopped =

@@ -111,7 +111,7 @@ fn a_directory_has_sizes() {
 }
 
 #[test]
-fn narrow_and_low_windows_show_what_fits() {
+fn small_windows_are_cut_to_size() {
     let lines = screen(&mut measured(), 40, 10);
     assert_eq!(lines[2], "    4.9K     1.4K  big");
     let lines = screen(&mut measured(), 20, 6);
@@ -167,7 +167,7 @@ fn entries_are_sorted_by_all_keys() {
 }
 
 #[test]
-fn a_search_shows_what_it_finds() {
+fn a_search_shows_its_matches() {
     let mut browser = measured();
     press(&mut browser, "/E");
     assert_eq!(names(&browser), [""; 0]);

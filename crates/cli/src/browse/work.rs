@@ -1,4 +1,4 @@
-//! What takes time: measuring, reading, extracting, in threads of their own.
+//! Slow work (measuring, reading, extracting) in separate threads.
 //!
 //! In: jobs. Out: results, through one channel. **Invariant:** each kind of work has one thread, so
 //! jobs of a kind are done in their order, and a long one delays no others; an extraction is never
@@ -24,7 +24,7 @@ use crate::{flags, text};
 /// The most inodes of an image that is measured as a whole: a row takes some 150 bytes.
 const AT_ONCE: u64 = 500_000;
 
-/// What became of a job.
+/// The outcome of a job.
 pub enum Done {
     Measured {
         sizes: KnownSizes,
@@ -63,7 +63,7 @@ pub struct Workers {
     stop: StopRequest,
 }
 
-/// What each thread has.
+/// The state of each thread.
 #[derive(Clone)]
 struct Worker {
     image: Image,

@@ -69,7 +69,7 @@ Examples:
 Higher levels make smaller images and take longer. The meaning of levels, and the codecs, depend \
 on the format.\n\n";
 
-/// What follows the formats.
+/// The help after the formats.
 const MORE_HELP: &str = "\
 --for selects a profile of formats with large blocks: mount (default), whose levels 6 and 7 have \
 blocks of 16m that decode fast; archive, the smallest images, with lzma2 in blocks of 64m from \
@@ -126,8 +126,8 @@ pub struct Args {
 
     /// The whiteouts that hide files of lower layers: oci (names that begin with .wh.), overlayfs
     /// (character devices 0/0, and attributes of opaque directories), all of them, or none; auto:
-    /// all in archives, those of overlayfs in directories and images. A single source keeps
-    /// whiteouts as files unless this option is given.
+    /// all in archives, overlayfs in directories and images. A single source keeps whiteouts as
+    /// files unless this option is given.
     #[arg(long, help_heading = SOURCE, value_enum, value_name = "KIND")]
     whiteouts: Option<WhiteoutsArg>,
 
@@ -157,7 +157,8 @@ pub struct Args {
     #[arg(long, help_heading = SOURCE, value_name = "IMAGE")]
     base: Option<PathBuf>,
 
-    /// The directory of the files that a manifest (mtree) names (default: that of the manifest).
+    /// The directory of the files that a manifest (mtree) names (default: the directory of the
+    /// manifest).
     #[arg(long, help_heading = SOURCE, value_name = "DIR", conflicts_with = "from_dump")]
     manifest_root: Option<PathBuf>,
 
@@ -165,7 +166,7 @@ pub struct Args {
     #[arg(long, help_heading = SOURCE, conflicts_with = "from_dump")]
     manifest_anywhere: bool,
 
-    /// Of an archive, pack this directory alone, as the root of the image. Targets of symlinks are
+    /// Pack only this directory of an archive, as the root of the image. Targets of symlinks are
     /// not changed.
     #[arg(long, help_heading = SOURCE, value_name = "DIR", conflicts_with = "from_dump")]
     archive_root: Option<OsString>,

@@ -51,7 +51,7 @@ enum Verb {
         #[arg(long, value_name = "SIZE", default_value = "10G", value_parser = size::parse)]
         limit: u64,
     },
-    /// Compare everything with its checksums, and forget what does not match.
+    /// Compare everything with its checksums, and drop what does not match.
     Verify {
         #[command(flatten)]
         at: At,
@@ -65,7 +65,7 @@ enum Verb {
     },
 }
 
-/// What is downloaded, and how.
+/// The image to download, and how.
 #[derive(Debug, clap::Args)]
 struct WarmArgs {
     #[command(flatten)]
@@ -79,7 +79,8 @@ struct WarmArgs {
     #[arg(long, value_name = "RATE", value_parser = fill_rate)]
     rate: Option<FillRate>,
 
-    /// Download only what was read when this list was recorded (`sinter mount --record`).
+    /// Download only the ranges that were read when this list was recorded (`sinter mount
+    /// --record`).
     #[arg(long, value_name = "LIST", conflicts_with = "rate")]
     prefetch: Option<PathBuf>,
 
@@ -101,7 +102,7 @@ struct At {
 
 impl At {
     fn directory(&self) -> Result<PathBuf> {
-        let none = || Error::invalid("there is no cache: name a directory with --cache");
+        let none = || Error::invalid("no cache in use: name a directory with --cache");
         remote::directory(self.cache.as_ref()).ok_or_else(none)
     }
 }
@@ -160,7 +161,7 @@ fn list(objects: &[CachedObject], as_json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Fetches an image, or what of it was read before; returns whether all of that is in the cache.
+/// Fetches an image, or only recorded ranges; returns whether all of that is in the cache.
 fn warm(url: &Path, how: &WarmArgs) -> Result<bool> {
     if !sinterfs::is_url(url) {
         return Err(Error::invalid("not a URL of a remote image").path(url));

@@ -89,7 +89,7 @@ fn is_below(path: &OsStr, left_out: &[OsString]) -> bool {
     left_out.iter().any(|above| path.starts_with(above))
 }
 
-/// Prints the files that a path or a pattern stands for; directories among several are left out.
+/// Prints the files of a path or a pattern; directories among several are left out.
 fn expanded(
     args: &Args,
     image: &dyn Image,

@@ -26,7 +26,7 @@ Examples:
   sinter check --deep image.dwarfs
       Also decode every block and read every file.
   sinter check --deep *.dwarfs
-      Verify several images; the exit code is the highest of theirs.
+      Verify several images; the highest exit code counts.
   sinter check --digest HEX image.dwarfs
       Verify that the image has this root digest.
   sinter verify --signed-by vendor.pub image.dwarfs
@@ -62,7 +62,7 @@ pub struct Args {
     verbosity: VerbosityArgs,
 }
 
-/// Checks images, and prints every problem; goes on with the next image after one that cannot be
+/// Checks images, and prints every problem; continues with the next image after one that cannot be
 /// checked.
 pub fn run(args: &Args) -> Result<ExitCode> {
     if matches!(args.parity, Some(Some(_))) && !args.more.is_empty() {
@@ -96,7 +96,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::from(worst))
 }
 
-/// Checks one image; returns the exit code, and the report as JSON if that is asked for.
+/// Checks one image; returns the exit code, and the report as JSON if requested.
 fn check(args: &Args, image: &Path) -> Result<(u8, Option<serde_json::Value>)> {
     let rounds = if args.deep { 2 } else { 1 };
     let display = Display::of_rounds(args.verbosity.show(), rounds);
@@ -169,7 +169,7 @@ fn is_other_file(error: &Error, file: &Path, parity: Option<&ParityReport>) -> b
         && !sinterfs::verify::is_image(file).unwrap_or(true)
 }
 
-/// Compares the image with its parity, if asked to.
+/// Compares the image with its parity, if requested.
 fn compare_parity(args: &Args, image: &Path, display: &Display) -> Result<Option<ParityReport>> {
     let parity = match &args.parity {
         None => return Ok(None),

@@ -83,7 +83,7 @@ fn codec(version: Option<u8>, codec: Codec) -> Result<DeviceCodec> {
         (None | Some(4), Codec::Xz) => DeviceCodec::Xz,
         (None | Some(4), Codec::Lz4) => DeviceCodec::Lz4,
         (None | Some(4), Codec::Lzo) => DeviceCodec::Lzo,
-        (Some(2), _) => return Err(Error::invalid("version 2 has zlib alone")),
+        (Some(2), _) => return Err(Error::invalid("version 2 supports only zlib")),
         (Some(other), _) => {
             let what = format!("version {other} is read, but not written; 2 and 4 are");
             return Err(Error::unsupported(what));

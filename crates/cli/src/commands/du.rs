@@ -58,7 +58,7 @@ pub struct Args {
     #[arg(short, long)]
     all: bool,
 
-    /// The order: that of the tree, or by one of the columns, the largest first.
+    /// The order: as in the tree, or by one of the columns, the largest first.
     #[arg(long, value_enum, value_name = "ORDER", default_value_t = Sort::Tree)]
     sort: Sort,
 
@@ -73,7 +73,7 @@ pub struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Sort {
-    /// Directories after what they have.
+    /// Directories after their contents.
     Tree,
     /// By path.
     Name,

@@ -84,8 +84,8 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
     }))
 }
 
-/// Finds the paths that are meant where the rules of unsquashfs are asked for; returns an error for
-/// each that is missing.
+/// Finds the selected paths by the rules of unsquashfs, if requested; returns an error for each
+/// that is missing.
 fn choose(
     args: &ExtractArgs,
     image: &dyn Image,

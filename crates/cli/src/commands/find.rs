@@ -119,7 +119,7 @@ pub struct Args {
     null: bool,
 }
 
-/// Prints what is found.
+/// Prints the files that are found.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let opened = args.image.open_tree()?;
     let image = &**opened.raw();

@@ -1,7 +1,7 @@
 //! `sinter grep`: searches the content of the files of an image, with ripgrep's crates.
 //!
-//! **Invariant:** files are read in the order of their blocks, each block once; what is printed is
-//! in that order, too, whatever the number of threads.
+//! **Invariant:** files are read in the order of their blocks, each block once; the output is in
+//! that order, too, for any number of threads.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
@@ -225,7 +225,7 @@ struct Search<'a> {
     colours: bool,
 }
 
-/// What was found in files behind one that is still being searched.
+/// The matches of files after one that is still being searched.
 #[derive(Default)]
 struct Output {
     next: usize,
@@ -233,7 +233,7 @@ struct Output {
 }
 
 impl Search<'_> {
-    /// Searches one file, and prints what was found when it is its turn.
+    /// Searches one file, and prints its matches when it is its turn.
     fn file(&self, file: OpenedContent<'_>) -> Result<()> {
         let index = file.index;
         if self.args.quiet && self.found.load(Ordering::Relaxed) {
@@ -327,7 +327,7 @@ impl Search<'_> {
             .build()
     }
 
-    /// Prints what was found in a file after that of all files before it.
+    /// Prints the matches of a file, after the matches of all files before it.
     fn print(&self, index: usize, found: Vec<u8>) -> Result<()> {
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         output.waiting.insert(index, found);
@@ -346,8 +346,8 @@ impl Search<'_> {
     }
 }
 
-/// Returns the error of a search that failed: that of reading the image, or of a line that does not
-/// fit, which the system did not cause.
+/// Returns the error of a search that failed: reading the image, or a line that does not fit, which
+/// the system did not cause.
 fn not_searched(error: std::io::Error) -> Error {
     match error.downcast::<Error>() {
         Ok(error) => error,

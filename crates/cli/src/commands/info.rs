@@ -80,7 +80,7 @@ pub struct Args {
     #[arg(long, hide = true, value_enum, value_name = "FACTS")]
     composefs: Option<ComposefsFacts>,
 
-    /// With --composefs, names of the root that alone are shown.
+    /// With --composefs, the only names of the root that are shown.
     #[arg(long, hide = true, value_name = "NAME", requires = "composefs")]
     filter: Vec<OsString>,
 
@@ -146,7 +146,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     })
 }
 
-/// Returns what a mount of a remote image fetches before anybody reads a file.
+/// Returns the bytes that a mount of a remote image fetches before any file is read.
 fn remote_rows(opened: &Image, reads: &ReadNotes) -> Result<InfoRows> {
     let len = |range: &Range<u64>| range.end.saturating_sub(range.start);
     let start: u64 = opened.start_ranges()?.iter().map(len).sum();
@@ -156,7 +156,7 @@ fn remote_rows(opened: &Image, reads: &ReadNotes) -> Result<InfoRows> {
     ])
 }
 
-/// Prints what can be said of an image that is too damaged to be opened, and the error.
+/// Prints what is known about an image that is too damaged to open, and the error.
 fn damaged(args: &Args, options: &OpenOptions, error: Error) -> Result<ExitCode> {
     // of unproven bytes nothing is said
     let may_survey = options.trust.is_none() && !args.dump && args.report.is_none();

@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Adds an extension behind those that a name has.
+/// Appends an extension to a name that may have one.
 fn with_extension(name: &Path, extension: &str) -> PathBuf {
     let mut full = name.as_os_str().to_owned();
     full.push(".");

@@ -177,8 +177,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(exit::unread(unread))
 }
 
-/// Returns the paths to list, and of each whether a pattern of several matches stands for it: those
-/// are listed themselves unless they are recursed into.
+/// Returns the paths to list, and for each whether it is one of several matches of a pattern: such
+/// paths are listed themselves unless listings are recursive.
 fn paths(args: &Args, image: &dyn Image, unread: &mut Unread) -> Result<Vec<(Vec<u8>, bool)>> {
     if args.paths.is_empty() {
         return Ok(vec![(Vec::new(), false)]);

@@ -106,7 +106,7 @@ impl MakeImageArgs {
     }
 }
 
-/// Prints that the parity beside a new image is that of the image before it.
+/// Warns that the parity beside a new image belongs to the previous image.
 pub fn tell_former_parity(destination: &Destination, verbosity: VerbosityArgs) {
     if let (Destination::File { path, .. }, false) = (destination, verbosity.quiet) {
         parity::tell_former(path);

@@ -64,7 +64,7 @@ fn with_versions(mut definitions: clap::Command) -> clap::Command {
     definitions
 }
 
-/// Finds a command by its name or another name of it; its page is that of `sinter COMMAND`.
+/// Finds a command by its name or an alias; its page is the page of `sinter COMMAND`.
 fn command(definitions: clap::Command, name: &str) -> Result<clap::Command> {
     let mut program = definitions;
     program.build();

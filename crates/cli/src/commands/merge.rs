@@ -42,12 +42,12 @@ pub struct Args {
     )]
     sources: Vec<PathBuf>,
 
-    /// Place a source at this path of the image, in which `\=` stands for `=`. Can be repeated.
+    /// Place a source at this path of the image, in which `\=` means `=`. Can be repeated.
     #[arg(long, value_name = "PATH=SOURCE")]
     at: Vec<OsString>,
 
-    /// Place a file or directory as it is at this path of the image, whatever it is: an archive or
-    /// image is a file here. Can be repeated.
+    /// Place a file or directory unchanged at this path of the image: even an archive or image is a
+    /// file here. Can be repeated.
     #[arg(long = "file", value_name = "PATH=FILE")]
     placed_file: Vec<OsString>,
 
@@ -109,7 +109,8 @@ fn parts(
     for rule in files {
         let (place, file) = placed("--file", rule)?;
         let (Some(name), Some(dir)) = (file.file_name(), file.parent()) else {
-            let what = "--file takes what has a name: --at places what a directory holds";
+            let what = "--file takes a path that ends in a name; use --at to place the contents \
+                        of a directory";
             return Err(Error::invalid(what).path(file));
         };
         let here = dir.as_os_str().is_empty();

@@ -97,7 +97,7 @@ pub enum Command {
 /// Runs a command and returns the exit code of a run without error.
 ///
 /// `words` is the command line that was parsed, for a command that starts the program again;
-/// `definitions` returns those of the whole program, for commands about the program itself.
+/// `definitions` returns the whole program's definitions, for commands about the program itself.
 pub fn run(
     command: Command,
     words: &[OsString],

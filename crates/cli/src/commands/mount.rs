@@ -20,7 +20,7 @@ use all::{AllMounted, mount_all};
 pub use args::Args;
 use attach::{MountTarget, attach, try_out};
 
-/// What this process serves.
+/// The mounts that this process serves.
 enum Serving {
     /// One mount; `None` if it needs no process. A directory is removed in the end: after the
     /// session, which unmounts it.
@@ -61,7 +61,7 @@ pub fn run(args: &Args, words: &[OsString]) -> Result<ExitCode> {
     }
 }
 
-/// Returns what the command line names.
+/// Returns the targets of the command line.
 fn target(args: &Args) -> MountTarget<'_> {
     MountTarget {
         images: args.images(),

@@ -28,7 +28,7 @@ Examples:
   sinter repair image.dwarfs
       Restore it.
 
-Images of all formats, and any other files, can be protected. With P percent, that many percent of \
+Images of all formats, and any other files, can be protected. With P percent, P percent of \
 the image may be overwritten, cut out or flipped, together with damage of the parity file itself. \
 docs/formats/parity.md describes the file and the bound.")]
 pub struct Args {
@@ -55,7 +55,7 @@ pub struct Args {
     verbosity: VerbosityArgs,
 }
 
-/// Prints that the parity beside an image that was written anew is that of the former image.
+/// Warns that the parity beside a rewritten image belongs to the previous image.
 pub(super) fn tell_former(image: &Path) {
     let parity = sinterfs::verify::parity_path(image);
     if parity.is_file() {

@@ -37,8 +37,8 @@ pub struct Args {
     #[arg(long)]
     force: bool,
 
-    /// An older image: what both have is taken from it, and only the rest is fetched. Of a DwarFS
-    /// image these are sections, of any other leaves of 64 KiB by the digests of the image:
+    /// An older image: blocks that both have are taken from it, and only the rest is fetched. Of a
+    /// DwarFS image these are sections, of any other leaves of 64 KiB by the digests of the image:
     /// URL.digest, or those in a registry.
     #[arg(long = "from", value_name = "OLD")]
     older: Option<PathBuf>,

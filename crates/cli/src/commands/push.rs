@@ -41,7 +41,7 @@ pub struct Args {
     force: bool,
 
     /// The architecture of the programs in an EROFS image, as registries name it (amd64, arm64;
-    /// default: that of this machine).
+    /// default: this machine's).
     #[arg(long, value_name = "NAME")]
     architecture: Option<String>,
 

@@ -1,4 +1,4 @@
-//! `sinter recompress`: writes an image anew with the same files.
+//! `sinter recompress`: rewrites an image with the same files.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -39,7 +39,7 @@ Examples:
   sinter recompress old.dwarfs -o new.dwarfs --only none
       Write the newest version of the format.
   sinter recompress old.dwarfs -o new.dwarfs -b 64M -l9
-      Change the block size, which divides all content anew.
+      Change the block size, which divides all content again.
 
 If the block size stays the same, blocks are decoded and encoded one by one. Category names, the \
 history (with a new entry), the section index, the header and sections of unknown types are \
@@ -47,7 +47,7 @@ kept. Blocks of incompressible content, of hot files, and of audio and images wi
 their own are copied unless -C names their category. `sinter info` lists the categories.
 
 With another block size, with --for or with --rebuild, the image is read as `sinter build` reads a \
-directory: files are compared, ordered and divided into blocks anew. Changes of owners, \
+directory: files are compared, ordered and divided into blocks again. Changes of owners, \
 permissions, times and packing affect only the metadata. SquashFS and EROFS images always need \
 --rebuild.
 
@@ -67,12 +67,12 @@ pub struct Args {
     #[arg(short, long, default_value_t = 7, value_parser = clap::value_parser!(u8).range(0..=9))]
     level: u8,
 
-    /// The codec of blocks, or of the blocks of one category, instead of that of the level;
-    /// `sinter build --help` lists the codecs of each format.
+    /// The codec of blocks, or of the blocks of one category, instead of the level's codec; `sinter
+    /// build --help` lists the codecs of each format.
     #[arg(short = 'C', long, value_name = "[CATEGORY::]CODEC[:KEY=VALUE]..")]
     compression: Vec<String>,
 
-    /// The codec of metadata, instead of that of the level.
+    /// The codec of metadata, instead of the level's.
     #[arg(long, value_name = "CODEC[:KEY=VALUE]..")]
     metadata_compression: Option<String>,
 
@@ -88,16 +88,16 @@ pub struct Args {
     #[arg(long)]
     keep_smaller: bool,
 
-    /// Write the metadata anew from the directory tree, as `sinter build` does.
+    /// Rewrite the metadata from the directory tree, as `sinter build` does.
     #[arg(long)]
     rebuild_metadata: bool,
 
-    /// Compare, order and divide all files anew; the block size is that of the level unless it is
+    /// Compare, order and divide all files again, with the block size of the level unless it is
     /// given. --for implies this.
     #[arg(long)]
     rebuild: bool,
 
-    /// The block size; one that differs from that of the image implies --rebuild.
+    /// The block size; a size that differs from the image's implies --rebuild.
     #[arg(short, long, value_name = "SIZE", value_parser = size)]
     block_size: Option<u64>,
 
@@ -172,7 +172,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         let mut all = as_json(&report, seconds);
         all["timings"] = timings.as_json();
         text::named_losses(report.format, &report.image.losses);
-        // the image is there, whatever becomes of its parity
+        // the image exists even if its parity fails
         let parity = finish();
         if let Ok(Some(bytes)) = parity {
             all["parity_bytes"] = bytes.into();

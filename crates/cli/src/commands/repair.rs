@@ -25,7 +25,7 @@ Examples:
   sinter repair --metadata-copy image.dwarfs -o new.dwarfs
       Restore the metadata from the copy that `build --metadata-copy` wrote.
 
-The image is replaced only when all of it is restored and verified: the very bytes of which the \
+The image is replaced only when all of it is restored and verified: the exact bytes of which the \
 parity was made. The file as it was is kept as IMAGE.damaged (then IMAGE.damaged.2 and so on); \
 remove it yourself. If too much is damaged, nothing is changed and the exit code is 3; \
 `sinter extract --salvage` then unpacks what can be read.
@@ -35,7 +35,7 @@ may be a newer one. Where a format has no checksums of content, that holds for i
 after their parity.
 
 Without a parity file, damaged metadata of a DwarFS image is restored from the copy in the image, \
-if it has one: the very bytes, by two checksums. The image is written only if it then passes its \
+if it has one: the exact bytes, by two checksums. The image is written only if it then passes its \
 check; blocks of files have no copies.")]
 pub struct Args {
     /// The image file.

@@ -94,7 +94,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the default comment, in the form of that of minisign.
+/// Returns the default comment, in minisign's form.
 pub fn default_comment(image: &Path) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let seconds = since.map_or(0, |since| since.as_secs());

@@ -113,7 +113,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(exit::unread(unread))
 }
 
-/// Returns the line of an entry, without what cannot be read, and the error of that.
+/// Returns the line of an entry, without its unreadable attributes, and their error.
 fn line(args: &Args, image: &dyn Image, entry: &TreeEntry<'_>) -> (String, Result<()>) {
     let mut read = Ok(());
     let mut line = String::new();

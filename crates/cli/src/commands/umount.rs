@@ -33,7 +33,7 @@ pub struct Args {
     lazy: bool,
 }
 
-/// Unmounts; goes on after a failure, and returns the last one.
+/// Unmounts; continues after a failure, and returns the last one.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let mut failed: Option<Error> = None;
     let mut note = |done: Result<()>| {

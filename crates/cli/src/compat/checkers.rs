@@ -1,4 +1,4 @@
-//! The options of programs that check images (fsck.erofs, dwarfsck), translated to those of
+//! The options of programs that check images (fsck.erofs, dwarfsck), translated to options of
 //! `sinter check`, `extract`, `ls` and `info`.
 
 use std::ffi::{OsStr, OsString};

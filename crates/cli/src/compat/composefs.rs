@@ -1,4 +1,4 @@
-//! The options of mkcomposefs, composefs-info and mount.composefs (1.0.8), translated to those of
+//! The options of mkcomposefs, composefs-info and mount.composefs (1.0.8), translated to options of
 //! `sinter build`, `info` and `mount`.
 
 use std::ffi::OsString;

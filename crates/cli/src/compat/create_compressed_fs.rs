@@ -1,4 +1,4 @@
-//! The options of create_compressed_fs 3.14 (cloop-utils), translated to those of `sinter cloop`.
+//! The options of create_compressed_fs 3.14 (cloop-utils), translated to options of `sinter cloop`.
 
 use std::ffi::OsString;
 
@@ -31,7 +31,7 @@ const RULES: &[Rule] = &[
     rule(&["-r"], "", Noted("there is no temporary file")),
     rule(&["-f"], "FILE", Noted("there is no temporary file")),
     rule(&["-a"], "N", Noted("each thread has work for itself")),
-    rule(&["-q"], "", Noted("progress is shown on terminals alone")),
+    rule(&["-q"], "", Noted("progress is shown only on terminals")),
     rule(&["-v"], "", Noted("the sizes are always printed")),
     rule(&["-s"], "SIZE", Refused("the size is that of the file")),
     rule(&["-S"], "FILE", Refused("the header is in the image")),

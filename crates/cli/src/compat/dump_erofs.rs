@@ -1,4 +1,4 @@
-//! The options of dump.erofs (1.9), translated to those of `sinter info` and `cat`.
+//! The options of dump.erofs (1.9), translated to options of `sinter info` and `cat`.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! The options of mkdwarfs 0.15, translated to those of `sinter build -f dwarfs`.
+//! The options of mkdwarfs 0.15, translated to options of `sinter build -f dwarfs`.
 
 use std::ffi::OsString;
 

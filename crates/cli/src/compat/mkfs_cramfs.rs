@@ -1,4 +1,4 @@
-//! The options of mkfs.cramfs 2.42 (util-linux), translated to those of `sinter build -f cramfs`.
+//! The options of mkfs.cramfs 2.42 (util-linux), translated to options of `sinter build -f cramfs`.
 
 use std::ffi::OsString;
 

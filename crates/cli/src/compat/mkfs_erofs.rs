@@ -1,4 +1,4 @@
-//! The options of mkfs.erofs 1.9, translated to those of `sinter build -f erofs`.
+//! The options of mkfs.erofs 1.9, translated to options of `sinter build -f erofs`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -127,7 +127,7 @@ fn hints(parsed: &mut Parsed) -> Result<()> {
         }
     }
     if has_sizes {
-        let note = "mkfs.erofs --compress-hints: sizes have no effect here: that of -C is that of \
+        let note = "mkfs.erofs --compress-hints: sizes have no effect here: -C sets the size for \
                     all files";
         parsed.notes.borrow_mut().push(note.to_owned());
     }
@@ -232,7 +232,7 @@ impl Layout {
                 _ if word.starts_with("fragments=") || word.starts_with("all-fragments=") => {
                     layout.needs((6, 1));
                     notes.push(format!(
-                        "mkfs.erofs -E {word}: the size has no effect here: it is that of -C"
+                        "mkfs.erofs -E {word}: the size has no effect here: -C sets it"
                     ));
                 }
                 _ if word.starts_with("fragdedupe=") => {
@@ -256,8 +256,8 @@ impl Layout {
                 layout.needs(version);
             }
         }
-        // features that newer targets enable by default are enabled only on request
-        // a size may be behind the name
+        // features that newer targets enable by default are enabled only on request a size may
+        // follow the name
         let is = |word: &str, name: &str| word.split('=').next() == Some(name);
         let packs_all = words().any(|enabled| is(enabled, "all-fragments"));
         if packs_all {

@@ -43,7 +43,10 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         &["-x"],
         "N",
-        Combined("-1: --no-xattrs; others have no effect: the smaller layout is always chosen"),
+        Combined(
+            "-1: --no-xattrs; other values have no effect: the smaller layout is always \
+                  chosen",
+        ),
     ),
     rule(
         &["--ignore-mtime"],
@@ -91,7 +94,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         &["--ungzip", "--unxz"],
         "[=X]",
-        Combined("archives are decompressed by what they begin with"),
+        Combined("the compression of archives is detected"),
     ),
     rule(
         &["--gzinfo"],

@@ -1,5 +1,5 @@
-//! The options of mkisofs, genisoimage 1.1 and xorrisofs 1.5, translated to those of
-//! `sinter build -f iso`.
+//! The options of mkisofs, genisoimage 1.1 and xorrisofs 1.5, translated to options of `sinter
+//! build -f iso`.
 
 use std::ffi::{OsStr, OsString};
 
@@ -258,11 +258,11 @@ const RULES: &[Rule] = &[
         "FILE",
         Refused("-isohybrid-mbr takes boot code that looks where isolinux is"),
     ),
-    rule(&["-udf"], "", Refused("there is no tree of UDF")),
+    rule(&["-udf"], "", Refused("UDF trees are not written")),
     rule(
         &["-hfsplus", "-hfs"],
         "",
-        Refused("there is no tree of HFS"),
+        Refused("HFS trees are not written"),
     ),
     rule(
         &["-T", "-translation-table"],
@@ -378,7 +378,7 @@ fn extended(parsed: &Parsed, sources: &PathSpecs) -> Result<Vec<String>> {
             words.push(word(parsed.typed(theirs), ours, text)?);
         }
     }
-    // levels 2 and 3 differ in the size of files alone
+    // levels 2 and 3 differ only in the size of files
     let level = match parsed.text("-iso-level")? {
         Some("1") if parsed.is_given("-l") => Some("2"),
         level => level,

@@ -8,8 +8,8 @@ use super::table::{Rule, rule};
 
 const SESSIONS: &str = "an image has one session";
 const NAMES: &str = "identifiers keep to ISO 9660; Rock Ridge has the names as they are";
-const HFS: &str = "there is no tree of HFS";
-const JOLIET: &str = "-J alone: names are UCS-2 of level 3, made of UTF-8";
+const HFS: &str = "HFS trees are not written";
+const JOLIET: &str = "only -J: names are UCS-2 of level 3, made of UTF-8";
 const OTHER_MACHINES: &str = "boot images are for a BIOS (-b) and for UEFI (-e); -G FILE fills the \
                               system area";
 const BOOT_ENTRY: &str = "entries of the boot catalog have no further fields";
@@ -45,7 +45,7 @@ pub(super) const OTHERS: &[Rule] = &[
     ),
     rule(&["--no-emul-toc"], "", Already(SESSIONS)),
     rule(&["--no_rc"], "", Already("there are no startup files")),
-    rule(&["-gui"], "", Noted("progress is shown on terminals alone")),
+    rule(&["-gui"], "", Noted("progress is shown only on terminals")),
     rule(&["-debug"], "", Noted("there are no further messages")),
     rule(
         &["--stdio_sync"],
@@ -128,7 +128,7 @@ pub(super) const OTHERS: &[Rule] = &[
     rule(
         &["-stream-file-name", "-stream-media-size"],
         "X",
-        Refused("an image is made of files alone"),
+        Refused("an image is made only from files"),
     ),
     rule(&["-root"], "DIR", Refused(ROOT)),
     rule(&["-new-dir-mode"], "MODE", Refused("-dir-mode is for all")),
@@ -150,7 +150,7 @@ pub(super) const OTHERS: &[Rule] = &[
     rule(
         &["--old-empty"],
         "",
-        Refused("what has no content has no address"),
+        Refused("entries without content have no address"),
     ),
     rule(
         &["--acl", "--xattr", "--xattr-any", "--for_backup"],
@@ -253,7 +253,7 @@ pub(super) const OTHERS: &[Rule] = &[
         "X",
         Refused(PARTITIONS),
     ),
-    rule(&["-dvd-video"], "", Refused("there is no tree of UDF")),
+    rule(&["-dvd-video"], "", Refused("UDF trees are not written")),
     rule(
         &[
             "-apple",

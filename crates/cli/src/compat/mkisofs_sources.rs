@@ -1,9 +1,10 @@
-//! What mkisofs packs: directories, whose content goes to the root or to a graft point, and files.
+//! The sources of mkisofs: directories, whose content goes to the root or to a graft point, and
+//! files.
 //!
-//! In: the operands, those of `-path-list`, and the patterns to exclude. Out: the command of ours
-//! with its sources, patterns that start at the root of the image, and the files that paths of the
-//! image are. **Invariant:** as in the programs themselves, a pattern without a slash is of names,
-//! one with a slash of paths of the system.
+//! In: the operands, the operands in `-path-list`, and the patterns to exclude. Out: the command of
+//! ours with its sources, patterns that start at the root of the image, and the files that paths of
+//! the image are. **Invariant:** as in the programs themselves, a pattern without a slash is of
+//! names, one with a slash of paths of the system.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -16,7 +17,7 @@ use sinterfs::{Error, Result};
 use super::parsed::{Parsed, with_value};
 use super::values;
 
-/// What the directory of a graft point means for a file.
+/// The meaning of the directory of a graft point for a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SlashAtEnd {
     /// `x/=file` is `x/file`, as in genisoimage.

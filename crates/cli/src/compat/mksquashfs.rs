@@ -1,4 +1,4 @@
-//! mksquashfs 4.7: its command line, translated to that of `sinter build -f squashfs`.
+//! mksquashfs 4.7: its command line, translated to `sinter build -f squashfs`.
 //!
 //! In: options and operands as they were parsed. Out: words of `sinter`. The table of the options
 //! is in `mksquashfs_options`.
@@ -60,7 +60,7 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     Ok(words)
 }
 
-/// Returns the directory whose root becomes that of the image, if it is one.
+/// Returns the directory that becomes the root of the image, if there is one.
 fn directory_of(operands: &[OsString], parsed: &Parsed) -> Option<OsString> {
     match operands {
         [one] if !parsed.is_given("-keep-as-directory") => {
@@ -86,7 +86,7 @@ fn new_image(parsed: &mut Parsed) -> Result<()> {
     Ok(())
 }
 
-/// Adds what keeps an image that is appended to as it is, in the place of what is asked.
+/// Adds the options that keep an appended image unchanged, in place of the given ones.
 fn append(parsed: &mut Parsed, former: &FormerImage) {
     let of_images = [
         "--no-compression",
@@ -103,8 +103,7 @@ fn append(parsed: &mut Parsed, former: &FormerImage) {
     parsed.translated.retain(|word| !is_of_image(word));
     let options = ["-comp", "-b", "-no-fragments"];
     if before > parsed.translated.len() || options.iter().any(|option| parsed.is_given(option)) {
-        let note = "mksquashfs: the codec, block size and tables stay those of the image that is \
-                    appended to";
+        let note = "mksquashfs: the codec, block size and tables of the existing image are kept";
         parsed.notes.borrow_mut().push(note.to_owned());
     }
     parsed.translated.extend(former.words());
@@ -221,7 +220,7 @@ fn by_source(parsed: &mut Parsed, sources: &Sources, directory: Option<&OsStr>) 
     Ok(())
 }
 
-/// The options of -tar alone.
+/// The options of only -tar.
 const OF_ARCHIVES: [&str; 3] = ["-default-mode", "-default-uid", "-default-gid"];
 
 /// Returns whether an option of ours has a value.
@@ -259,7 +258,7 @@ pub(super) fn implied_directories(parsed: &mut Parsed) -> Result<()> {
     Ok(())
 }
 
-/// Adds what is the default for archives alone: no export table, and tails in fragments.
+/// Adds the defaults for archives only: no export table, and tails in fragments.
 pub(super) fn defaults_of_archives(parsed: &mut Parsed) {
     parsed.push_flag("--empty-archive");
     if !parsed.is_given("-exports") {
@@ -291,10 +290,10 @@ pub(super) fn compression(parsed: &Parsed) -> Result<String> {
             "-Xcompression-level: lzo has one level here",
         )),
         ("lz4", Some(_)) => Err(Error::invalid(
-            "-Xcompression-level is no option of lz4; -Xhc compresses better",
+            "-Xcompression-level is not an option of lz4; -Xhc compresses better",
         )),
         (codec @ ("xz" | "lzma"), Some(_)) => {
-            let what = format!("-Xcompression-level is no option of {codec}");
+            let what = format!("-Xcompression-level is not an option of {codec}");
             Err(Error::invalid(what))
         }
         // not a codec of mksquashfs: the build reports it

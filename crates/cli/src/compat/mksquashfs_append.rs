@@ -1,8 +1,8 @@
-//! Appending to an image: it is written anew, with what it has and the new sources.
+//! Appending to an image: it is rewritten with its files and the new sources.
 //!
 //! In: an image that exists. Out: the names that its root has, and the options that make the new
-//! image as the former one was. **Invariant:** as in mksquashfs, what the former image has keeps
-//! its names and attributes, and its codec, block size and switches decide, whatever else is asked.
+//! image as the former one was. **Invariant:** as in mksquashfs, the files of the former image keep
+//! their names and attributes, and its codec, block size and switches override the options.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -39,13 +39,13 @@ impl FormerImage {
             return Ok(None);
         }
         refuse_changes(parsed)?;
-        // one that is found behind something else would come without it
+        // an image after a header would lose the header
         let options = OpenOptions {
             offset: Some(0),
             ..OpenOptions::default()
         };
         let not_squashfs = || {
-            let what = "the file exists and is no SquashFS image to append to: -noappend \
+            let what = "the file exists and is not a SquashFS image to append to: -noappend \
                         replaces it";
             Error::invalid(what).path(path)
         };
@@ -139,8 +139,8 @@ impl FormerImage {
         }
     }
 
-    /// Returns the options for the root, unless they are given: of one directory those of the
-    /// directory, else those that mksquashfs has for roots of its own.
+    /// Returns the options for the root, unless they are given: the attributes of a single
+    /// directory, otherwise mksquashfs' defaults for generated roots.
     pub(super) fn root(source: Option<&OsStr>) -> Result<[(&'static str, String); 4]> {
         let own = || {
             let (uid, gid) = process::owner();
@@ -176,7 +176,8 @@ impl FormerImage {
 fn refuse_changes(parsed: &Parsed) -> Result<()> {
     if parsed.is_given("-offset") {
         return Err(Error::unsupported(format!(
-            "{} with an image that exists: what is before it would be replaced by zeros; append by \
+            "{} with an image that exists: the bytes before it would be replaced by zeros; append \
+             by \
              `sinter merge --header FILE`, or replace the image by -noappend",
             parsed.typed("-offset")
         )));
@@ -215,7 +216,7 @@ fn refuse_changes(parsed: &Parsed) -> Result<()> {
     match translated.map(|(_, typed)| *typed).or(given) {
         None => Ok(()),
         Some(option) => Err(Error::unsupported(format!(
-            "{option} would apply to what the image has, too: make an image of the new files, and \
+            "{option} would also apply to the existing files: make an image of the new files, and \
              combine both by `sinter merge`, or replace the image by -noappend"
         ))),
     }

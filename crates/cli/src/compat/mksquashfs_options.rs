@@ -172,7 +172,7 @@ pub(super) const SHARED_WITH_SQFSTAR: &[Rule] = &[
     ),
 ];
 
-/// The options of mksquashfs alone.
+/// The options that only mksquashfs has.
 pub(super) const RULES: &[Rule] = &[
     rule(&["-no-exports"], "", Same("--no-exports")),
     rule(
@@ -248,7 +248,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         &["-cpiostyle0"],
         "",
-        Combined("the same with a NUL behind each path"),
+        Combined("the same with a NUL after each path"),
     ),
     rule(
         &["-single-reader", "-single-reader-thread"],
@@ -264,7 +264,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         &["-log-action", "-true-action", "-false-action"],
         "ACTION@EXPRESSION",
-        Combined("--action; what expressions evaluate to is not printed"),
+        Combined("--action; the results of expressions are not printed"),
     ),
     rule(&["-action-file"], "FILE", Combined("--action-file")),
     rule(
@@ -274,7 +274,7 @@ pub(super) const RULES: &[Rule] = &[
             "-false-action-file",
         ],
         "FILE",
-        Combined("--action-file; what expressions evaluate to is not printed"),
+        Combined("--action-file; the results of expressions are not printed"),
     ),
     rule(
         &["-recover"],

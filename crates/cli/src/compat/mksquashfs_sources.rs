@@ -1,4 +1,4 @@
-//! What mksquashfs packs: a directory, files and directories below their names or paths, or an
+//! The sources of mksquashfs: a directory, files and directories below their names or paths, or an
 //! archive.
 //!
 //! In: the operands before the image, and the paths to exclude. Out: the command of ours with its
@@ -21,7 +21,7 @@ use super::values;
 
 /// The sources of an image.
 pub(super) enum Sources {
-    /// A directory, whose root is that of the image.
+    /// A directory, whose root becomes the root of the image.
     Directory(OsString),
     /// Files and directories with their names in the root.
     Below(Vec<(Vec<u8>, OsString)>),
@@ -63,8 +63,8 @@ impl Sources {
         let mut kinds = Vec::new();
         for source in &sources {
             if source == "-" {
-                let what = "- is a source with -tar, -cpiostyle and -cpiostyle0 alone, and where \
-                            -p or -pf defines the root";
+                let what = "- is a source only with -tar, -cpiostyle and -cpiostyle0, or where -p \
+                            or -pf defines the root";
                 return Err(Error::invalid(what));
             }
             // one that is missing is reported when it is read

@@ -1,5 +1,5 @@
 //! The options of programs that mount images (mount.sinter and mount.dwarfs for mount(8), dwarfs,
-//! squashfuse, erofsfuse), translated to those of `sinter mount`.
+//! squashfuse, erofsfuse), translated to options of `sinter mount`.
 
 use std::ffi::OsString;
 

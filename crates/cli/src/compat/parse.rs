@@ -109,7 +109,7 @@ fn find(tool: &Tool, word: &OsStr) -> Result<Found> {
         };
         let is_taken = |rule: &Rule| match tool.style {
             Style::Getopt => !rule.value_name.is_empty(),
-            // `--name=VALUE` alone
+            // only `--name=VALUE`
             Style::Words | Style::WordsFirst => rule.value_name.starts_with('='),
         };
         if let Some((end, start)) = cut

@@ -1,4 +1,4 @@
-//! The options of another program that were given, and those of ours that they become.
+//! The given options of another program, and our options that they become.
 
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
@@ -17,7 +17,7 @@ pub(super) struct Parsed {
     pub(super) operands: Vec<OsString>,
     /// Every option that was given.
     pub(super) typed: Vec<Typed>,
-    /// What is to be said about options that have no effect; shared with who prints it, since the
+    /// The notes about options that have no effect; shared with the printing code, since the
     /// translation of options may add some.
     pub(super) notes: Rc<RefCell<Vec<String>>>,
 }

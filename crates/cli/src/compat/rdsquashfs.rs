@@ -1,4 +1,4 @@
-//! The options of rdsquashfs (squashfs-tools-ng 1.2), translated to those of `sinter ls`, `cat`,
+//! The options of rdsquashfs (squashfs-tools-ng 1.2), translated to options of `sinter ls`, `cat`,
 //! `stat` and `extract`.
 
 use std::ffi::{OsStr, OsString};
@@ -38,7 +38,7 @@ const RULES: &[Rule] = &[
     rule(
         &["-u", "--unpack-path"],
         "DIR",
-        Combined("extract what the directory holds"),
+        Combined("extract the contents of the directory"),
     ),
     rule(&["-s", "--stat"], "PATH", Combined("stat")),
     rule(
@@ -92,7 +92,10 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
         .filter(|(name, ..)| ["-l", "-c", "-x", "-u", "-s", "-d"].contains(name))
         .last();
     let (asked, _, path) = asked.ok_or_else(|| {
-        Error::invalid("one of -l, -c, -x, -u, -s and -d is needed: what to do with the image")
+        Error::invalid(
+            "one of -l, -c, -x, -u, -s and -d is needed to say what to do with the \
+                        image",
+        )
     })?;
     let path = path.to_owned();
     let mut words: Vec<OsString> = match asked {

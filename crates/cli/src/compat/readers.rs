@@ -1,5 +1,5 @@
-//! The options of programs that read images (sqfscat, sqfs2tar, dwarfsextract), translated to those
-//! of `sinter extract` and `cat`.
+//! The options of programs that read images (sqfscat, sqfs2tar, dwarfsextract), translated to
+//! options of `sinter extract` and `cat`.
 
 use std::ffi::OsString;
 
@@ -52,7 +52,7 @@ the equivalent option of `sinter cat`.",
             rule(
                 &["-ig", "-ignore-errors"],
                 "",
-                Refused("what cannot be written to standard output is lost: an error ends it"),
+                Refused("output that cannot be written is an error"),
             ),
             rule(
                 &["-da", "-data-queue", "-fr", "-frag-queue"],

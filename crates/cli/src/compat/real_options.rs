@@ -19,7 +19,7 @@ const LIST: &str = include_str!("real_options.txt");
 struct Real {
     name: &'static str,
     version: &'static str,
-    /// What prints the help.
+    /// The command that prints the help.
     help: &'static str,
     options: Vec<&'static str>,
 }

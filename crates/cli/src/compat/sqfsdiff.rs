@@ -1,4 +1,4 @@
-//! The options of sqfsdiff (squashfs-tools-ng 1.2), translated to those of `sinter diff`.
+//! The options of sqfsdiff (squashfs-tools-ng 1.2), translated to options of `sinter diff`.
 
 use std::ffi::OsString;
 

@@ -1,5 +1,5 @@
-//! The options of sqfstar 4.5, translated to those of `sinter build -f squashfs` of an archive from
-//! standard input. What they share with mksquashfs means the same.
+//! The options of sqfstar 4.5, translated to options of `sinter build -f squashfs` of an archive
+//! from standard input. Options shared with mksquashfs mean the same.
 
 use std::ffi::OsString;
 use std::path::Path;

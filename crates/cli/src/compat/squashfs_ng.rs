@@ -1,4 +1,4 @@
-//! The options of tar2sqfs and gensquashfs (squashfs-tools-ng 1.2), translated to those of
+//! The options of tar2sqfs and gensquashfs (squashfs-tools-ng 1.2), translated to options of
 //! `sinter build -f squashfs`.
 
 use std::ffi::OsString;
@@ -167,7 +167,7 @@ const QUIET: Rule = rule(&["-q", "--quiet"], "", Same("--quiet"));
 const QUEUE: Rule = rule(
     &["-Q", "--queue-backlog"],
     "N",
-    Noted("`sinter build --memory SIZE` limits what waits"),
+    Noted("`sinter build --memory SIZE` limits the data that waits"),
 );
 
 /// The levels that squashfs-tools-ng has where none is given.
@@ -203,7 +203,7 @@ fn gensquashfs(mut parsed: Parsed) -> Result<Vec<OsString>> {
     let source = parsed.values("-D").last().map(OsString::from);
     let source = source.ok_or_else(|| Error::invalid("-D DIR is missing"))?;
     let is_roots = parsed.translated.iter().any(|word| word == "--all-root");
-    // the root is not that of the directory
+    // the root is not the directory's root
     let defaults = Defaults::of(&parsed)?;
     parsed.push("--root-mode", defaults.mode.as_deref().unwrap_or("0755"));
     let ids = [&defaults.uid, &defaults.gid];

@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use super::parsed::Parsed;
 
-/// Options that print help in unsquashfs and sqfscat, besides those of all; help about some of the
-/// options is that about all.
+/// Options that print help in unsquashfs and sqfscat, in addition to the common ones; help about
+/// some options is help about all.
 pub(super) const HELP_OF_READERS: &[&str] = &[
     "-h",
     "-help",
@@ -50,14 +50,14 @@ pub(super) const HELP_FORM: &[Rule] = &[
 /// A program whose command line is understood.
 pub(super) struct Tool {
     pub(super) name: &'static str,
-    /// The arguments behind the name, as a usage line shows them.
+    /// The arguments after the name, as a usage line shows them.
     pub(super) usage: &'static str,
     /// Further notes for users of the program.
     pub(super) about: &'static str,
     pub(super) style: Style,
-    /// The options that print help, besides `--help`.
+    /// The options that print help, other than `--help`.
     pub(super) help: &'static [&'static str],
-    /// The options that print the version, besides `--version`.
+    /// The options that print the version, other than `--version`.
     pub(super) version: &'static [&'static str],
     /// Groups of options; programs that are alike share one.
     pub(super) rules: &'static [&'static [Rule]],
@@ -68,7 +68,7 @@ pub(super) struct Tool {
 /// How options are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
-    /// One dash before words, values as arguments of their own.
+    /// One dash before words, values as separate arguments.
     Words,
     /// The same, but only operands follow the first operand.
     WordsFirst,
@@ -80,7 +80,7 @@ pub(super) enum Style {
 pub(super) struct Rule {
     /// All spellings. Options that are refused share a rule only where the hint is true for each.
     pub(super) spellings: &'static [&'static str],
-    /// The name of its value, in brackets if the value is optional, behind `=` if it is in the same
+    /// The name of its value, in brackets if the value is optional, after `=` if it is in the same
     /// word; empty if it has none.
     pub(super) value_name: &'static str,
     pub(super) meaning: Meaning,
@@ -97,11 +97,11 @@ pub(super) enum Meaning {
     Already(&'static str),
     /// Options of ours that depend on other options, too; described by this text.
     Combined(&'static str),
-    /// The same; all arguments behind it are its values.
+    /// The same; all arguments after it are its values.
     CombinedRest(&'static str),
     /// The same; its values are all arguments up to one that is `;`.
     CombinedList(&'static str),
-    /// Nothing: the option tunes speed or messages alone and is taken; a line states this reason.
+    /// Nothing: the option tunes only speed or messages and is accepted; a line states this reason.
     Noted(&'static str),
     /// Nothing: the option is refused, with this hint. An option in the hint that the program does
     /// not have under this name is shown with the command of ours that has it.

@@ -172,10 +172,10 @@ fn levels_of_codecs_are_refused_for_true_reasons() {
         ("lzo", "-Xcompression-level: lzo has one level here"),
         (
             "lz4",
-            "-Xcompression-level is no option of lz4; -Xhc compresses better",
+            "-Xcompression-level is not an option of lz4; -Xhc compresses better",
         ),
-        ("xz", "-Xcompression-level is no option of xz"),
-        ("lzma", "-Xcompression-level is no option of lzma"),
+        ("xz", "-Xcompression-level is not an option of xz"),
+        ("lzma", "-Xcompression-level is not an option of lzma"),
     ] {
         let line = format!("mksquashfs /nowhere/a /nowhere/b -comp {codec} -Xcompression-level 8");
         let error = invocation(line.split(' ').map(OsString::from).collect()).unwrap_err();

@@ -1,4 +1,4 @@
-//! The options of unsquashfs, translated to those of `sinter extract`, `ls`, `cat` and `info`.
+//! The options of unsquashfs, translated to options of `sinter extract`, `ls`, `cat` and `info`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -69,7 +69,7 @@ const RULES: &[Rule] = &[
     rule(
         &["-mkfs-time", "-fstime"],
         "",
-        Combined("the time of creation alone, in seconds since 1970"),
+        Combined("only the time of creation, in seconds since 1970"),
     ),
     rule(
         &["-s", "-stat"],
@@ -103,7 +103,7 @@ const RULES: &[Rule] = &[
     rule(
         &["-ig", "-ignore-errors"],
         "",
-        Already("files that cannot be written are reported, and the others are restored"),
+        Already("files that cannot be written are reported, and the rest is restored"),
     ),
     rule(
         &["-no-exit", "-no-exit-code"],
@@ -212,7 +212,7 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
         words.push(with_value("--jobs", threads.as_ref()));
     }
     if verb == "cat" {
-        // as sqfscat: what cannot be printed is no end, and patterns are those of fnmatch
+        // as sqfscat: unprintable files do not end it, and patterns follow fnmatch
         if !parsed.is_given("-st") {
             words.push("--go-on".into());
         }
@@ -274,7 +274,7 @@ fn names(parsed: &Parsed) -> Vec<OsString> {
     words
 }
 
-/// Returns the command of ours that does what is asked for, with its flags.
+/// Returns our equivalent command, with its flags.
 fn action(parsed: &Parsed) -> Result<(&'static str, &'static [&'static str])> {
     let asked = [
         "-l",
@@ -308,7 +308,7 @@ fn action(parsed: &Parsed) -> Result<(&'static str, &'static [&'static str])> {
     })
 }
 
-/// Returns the size of the cache, if one is asked for.
+/// Returns the size of the cache, if one is given.
 pub(super) fn cache_size(parsed: &Parsed) -> Result<Option<u64>> {
     let size = match (parsed.text("-mem")?, parsed.text("-mem-percent")?) {
         (None, None) => None,
@@ -333,7 +333,7 @@ fn excluded(parsed: &Parsed, paths: &mut Vec<OsString>) -> Result<Vec<OsString>>
     Ok(excluded)
 }
 
-/// Adds the options of extraction alone.
+/// Adds the options that only extraction has.
 fn extraction(parsed: &Parsed, words: &mut Vec<OsString>) -> Result<()> {
     let pseudo_file = parsed.values("-pf").last();
     let output = pseudo_file.or_else(|| parsed.values("-d").last());

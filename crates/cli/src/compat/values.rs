@@ -58,8 +58,8 @@ pub(super) fn id<'a>(option: &str, text: &'a str) -> Result<&'a str> {
     text.parse::<u32>().map(|_| text).map_err(|_| name())
 }
 
-/// Returns a time as seconds since 1970, or as `now`. What is neither is read by date(1), as the
-/// programs themselves do; fails if that knows no such time.
+/// Returns a time as seconds since 1970, or as `now`. Other values are passed to date(1), as the
+/// programs themselves do; fails if date rejects them.
 pub(super) fn time(option: &str, text: &str) -> Result<String> {
     if text == "now" || text.parse::<u64>().is_ok() {
         return Ok(text.to_owned());

@@ -72,7 +72,7 @@ impl Html {
         self.raw("</tr>\n");
     }
 
-    /// Adds a row: a name, numbers behind a `-` each, and a bar of a part of a whole.
+    /// Adds a row: a name, numbers after a `-` each, and a bar of a part of a whole.
     pub fn row(&mut self, cells: &[&str], bar: Option<(u64, u64)>) {
         self.raw("<tr>");
         for (at, cell) in cells.iter().enumerate() {

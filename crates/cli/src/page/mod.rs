@@ -25,13 +25,13 @@ pub fn page(name: &[u8], details: &InfoRows, usage: &Usage, timings: Option<&Tim
     let name = text::name(name);
     html.raw("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     html.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    // whatever might get past the escapes could not load or send anything
+    // anything that gets past the escapes could not load or send anything
     html.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; ");
     html.raw("style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n<title>");
     html.text(&name);
     html.raw(" - use of space</title>\n<style>\n");
     html.raw(include_str!("page.css"));
-    html.raw("</style>\n</head>\n<body>\n<h1>What takes the room in ");
+    html.raw("</style>\n</head>\n<body>\n<h1>Space used in ");
     html.name(&name);
     html.raw("</h1>\n");
     summary(&mut html, details, usage);
@@ -127,7 +127,10 @@ fn treemap(html: &mut Html) {
         "<noscript><p>The treemap is drawn by script; the tables below need none.</p></noscript>\n",
     );
     html.raw("<nav id=\"way\" aria-label=\"Directory shown\"></nav>\n");
-    html.raw("<div id=\"treemap\" role=\"group\" aria-label=\"Treemap of bytes in the image by directory\"></div>\n");
+    html.raw(
+        "<div id=\"treemap\" role=\"group\" aria-label=\"Treemap of bytes in the image by \
+              directory\"></div>\n",
+    );
     html.raw("<p id=\"shown\" aria-live=\"polite\"></p>\n<ul class=\"key\">");
     html.raw("<li class=\"soft\">Bytes in the image for a byte of the file:</li>");
     let steps = [

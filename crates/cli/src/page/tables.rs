@@ -23,7 +23,7 @@ pub fn all(html: &mut Html, usage: &Usage) {
     sums(
         html,
         "By kind of file",
-        "Told by the ends of names.",
+        "By file name extension.",
         ["Kind", "-Files"],
         &kinds,
         whole,

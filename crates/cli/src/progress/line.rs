@@ -11,7 +11,7 @@ use crate::timings;
 /// The width below which there is no bar.
 const BAR_FROM: usize = 70;
 
-/// What is known at one moment.
+/// The known state at one moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     pub seconds: f64,

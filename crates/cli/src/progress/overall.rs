@@ -13,16 +13,16 @@ const PACKING: f64 = 4.0;
 /// The share that is shown until the work has ended.
 const ALMOST: f64 = 0.99;
 
-/// What one stage has done, in bytes, or in items where the stage counts no bytes.
+/// The progress of one stage, in bytes, or in items if the stage counts no bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StageState {
     /// Files, blocks or entries.
     pub items: u64,
     /// Bytes before encoding.
     pub bytes: u64,
-    /// Bytes behind the stage.
+    /// Bytes that the stage has finished.
     pub stored: u64,
-    /// What there will be; zero if that is not known.
+    /// The expected total; zero if it is not known.
     pub expected_items: u64,
     /// Bytes that there will be.
     pub expected_bytes: u64,

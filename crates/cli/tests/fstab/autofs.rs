@@ -7,7 +7,7 @@ use super::script;
 use super::support::{scratch, skip};
 
 #[test]
-fn automount_mounts_what_is_looked_at_and_unmounts_what_is_not() {
+fn automount_mounts_on_access_and_unmounts_when_idle() {
     let systems = fs::read_to_string("/proc/filesystems").unwrap_or_default();
     if !systems.split_whitespace().any(|name| name == "autofs") {
         skip("the kernel has no autofs");

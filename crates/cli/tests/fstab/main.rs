@@ -268,7 +268,7 @@ fn an_overlay_that_fails_leaves_nothing() {
         refused "does not exist" sinter mount --overlay "$WORK/u" "$image" "$WORK/nowhere"
         refused "for one image only" sinter mount "$image" "$image" "$WORK/dir" --offset 0
         refused "for one image only" sinter mount "$image" "$image" "$WORK/dir" --stats "$WORK/s"
-        refused "is one of FUSE" sinter mount "$image" "$WORK/dir" -o allow_root,overlay=tmpfs
+        refused "applies only to FUSE" sinter mount "$image" "$WORK/dir" -o allow_root,overlay=tmpfs
         refused "contradicts the overlay" sinter mount "$image" "$WORK/dir" -o ro,overlay=tmpfs
         head -c 300 "$image" > "$WORK/cut.dwarfs"
         refused "cut.dwarfs" sinter mount --overlay "$WORK/u" "$WORK/cut.dwarfs" "$image" \
@@ -297,7 +297,7 @@ fn an_overlay_that_fails_leaves_nothing() {
 }
 
 #[test]
-fn units_are_what_systemd_takes() {
+fn systemd_accepts_our_units() {
     let work = scratch();
     let work = work.path();
     if Command::new("systemd-analyze")

@@ -124,7 +124,7 @@ $WORK/app /usr $WORK/app --help x" ] || fail "$(cd /usr && "$WORK/app" --help x)
 }
 
 #[test]
-fn what_cannot_run_is_refused() {
+fn refuses_programs_that_cannot_run() {
     let work = scratch();
     let work = work.path();
     fs::create_dir(work.join("tree")).unwrap();

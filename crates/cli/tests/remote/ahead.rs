@@ -63,7 +63,7 @@ fn assert_fetched_at_once(requests: &[HttpRequest], needed: u64, what: &str) {
 }
 
 #[test]
-fn what_a_mount_recorded_is_fetched_at_once() {
+fn recorded_reads_are_fetched_at_once() {
     if !Path::new("/dev/fuse").exists() {
         support::skip("no /dev/fuse");
         return;

@@ -252,7 +252,7 @@ fn a_mount_that_is_cached_needs_no_server() {
 }
 
 #[test]
-fn what_a_server_sent_wrongly_once_is_fetched_again() {
+fn wrong_bytes_are_fetched_again() {
     let dir = scratch();
     let tree = tree(dir.path());
     let server = HttpServer::start();
@@ -286,7 +286,7 @@ fn what_a_server_sent_wrongly_once_is_fetched_again() {
 }
 
 #[test]
-fn a_digest_is_required_of_what_a_server_sends() {
+fn bytes_of_a_server_must_match_the_digest() {
     let dir = scratch();
     let tree = tree(dir.path());
     let image = build(

@@ -32,7 +32,7 @@ fn most_fetched(image: &[u8], older: &[u8]) -> u64 {
 }
 
 #[test]
-fn a_pull_takes_what_an_older_image_has() {
+fn a_pull_reuses_blocks_of_an_older_image() {
     let dir = scratch();
     let tree = tree(dir.path());
     for number in 0..8 {

@@ -56,7 +56,7 @@ impl<R: BufRead + Send + 'static> Concatenated<R> {
             return Ok(State::Plain(input));
         }
         let Some(format) = StreamFormat::detect(start) else {
-            let what = "what follows a compressed stream is in no known format";
+            let what = "the data after a compressed stream is in no known format";
             return Err(Error::corrupt(what).at("compressed file", at).into());
         };
         let decoder = format.decoder(input)?;

@@ -101,7 +101,7 @@ fn extend(options: &mut WriteOptions, word: &str) -> Result<()> {
         ("boot", path) => options.boot = boot_code(Path::new(path))?,
         _ => {
             return Err(Error::invalid(format!(
-                "`{word}` is no feature of CRAMFS images (known are big-endian, little-endian, \
+                "`{word}` is not a feature of CRAMFS images (known are big-endian, little-endian, \
                  front-padding, edition=N, boot=FILE)"
             )));
         }

@@ -2,8 +2,9 @@
 //!
 //! In: the inode of a file or symlink, and a range of blocks. Out: where each block is stored.
 //!
-//! **Invariant:** a block is within the image and has at most twice as many stored bytes as decoded
-//! ones, or it is an error with its location. Format: `docs/formats/cramfs.md`, "Block pointers".
+//! **Invariant:** a block is within the image and its stored bytes are at most twice its decoded
+//! bytes; otherwise it is an error with its location. Format: `docs/formats/cramfs.md`, "Block
+//! pointers".
 
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ use sinterfs_model::{Error, Result};
 
 use crate::layout::{ByteOrder, Flags, InodeFields, Pointer};
 
-/// How a block is stored.
+/// The storage of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stored {
     /// Not at all: zeros.
@@ -24,18 +25,18 @@ pub enum Stored {
     Zlib,
 }
 
-/// Where a block is stored.
+/// The location of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockLocation {
     /// The position of the stored bytes in the image.
     pub position: u64,
     /// The number of stored bytes.
     pub len: u32,
-    /// How they are stored.
+    /// Their storage.
     pub stored: Stored,
 }
 
-/// What block pointers of an image mean.
+/// The meaning of block pointers of an image.
 #[derive(Debug, Clone)]
 pub(crate) struct BlockReader {
     pub(crate) window: Window,
@@ -148,7 +149,7 @@ impl BlockReader {
         Ok(block)
     }
 
-    /// Decodes a block that must have exactly as many bytes as the buffer.
+    /// Decodes a block that must fill the buffer exactly.
     pub(crate) fn decode(&self, block: BlockLocation, room: &mut [u8]) -> Result<()> {
         let expected = room.len() as u64;
         let found = match block.stored {

@@ -1,7 +1,7 @@
 //! `sinterfs_model::Image` for an opened CRAMFS image.
 //!
-//! **Invariant:** the number of an inode is its index, from 1 on. Each name has an inode of its
-//! own, and all times are zero.
+//! **Invariant:** the number of an inode is its index, from 1 on. Each name has a separate inode,
+//! and all times are zero.
 
 use std::ops::ControlFlow;
 

@@ -2,9 +2,9 @@
 //!
 //! In: a window of the image and the inode of the root. Out: `Nodes`.
 //!
-//! **Invariant:** every listing is within the image and overlaps no other, so that the walk ends
-//! after at most as many bytes as the image has. The entries of a directory are adjacent and
-//! sorted by name; names are unique, and none is empty, `.`, `..` or has a `/` or NUL.
+//! **Invariant:** every listing is within the image and overlaps no other, so the walk reads at
+//! most the bytes of the image. The entries of a directory are adjacent and sorted by name; names
+//! are unique, and none is empty, `.`, `..` or has a `/` or NUL.
 //!
 //! Memory: 48 bytes per inode, and the names.
 
@@ -22,7 +22,7 @@ use crate::layout::{INODE_LEN, InodeFields, ROOT_AT};
 pub(crate) struct CramfsNode {
     pub(crate) kind: FileType,
     pub(crate) fields: InodeFields,
-    /// The index of the directory that has the inode; that of the root is its own.
+    /// The index of the directory that has the inode; the root has its own index.
     pub(crate) parent: u32,
     /// The position of the inode in the image.
     pub(crate) at: u32,
@@ -34,7 +34,7 @@ pub(crate) struct CramfsNode {
     name_len: u8,
 }
 
-/// The bytes of memory that an inode takes besides its name.
+/// The bytes of memory of an inode, without its name.
 const NODE_LEN: u64 = size_of::<CramfsNode>() as u64;
 
 /// All inodes; index 0 is the root.
@@ -70,7 +70,7 @@ impl Nodes {
         self.all.get(index as usize)
     }
 
-    /// Returns all inodes; those of a directory follow it.
+    /// Returns all inodes; the entries of a directory follow it.
     pub(crate) fn all(&self) -> &[CramfsNode] {
         &self.all
     }

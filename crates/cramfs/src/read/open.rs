@@ -2,8 +2,7 @@
 //!
 //! In: a source of bytes. Out: `Cramfs`.
 //!
-//! **Invariant:** memory besides the cache of blocks is that of the inodes, which the limits
-//! bound.
+//! **Invariant:** besides the cache of blocks, memory holds the inodes, which the limits bound.
 
 use std::sync::Arc;
 

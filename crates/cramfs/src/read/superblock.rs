@@ -2,7 +2,7 @@
 //!
 //! In: a window that starts with the image. Out: `SuperblockFields`.
 //!
-//! **Invariant:** the size is at most that of the window, and the flags are known. Format:
+//! **Invariant:** the size is at most the size of the window, and the flags are known. Format:
 //! `docs/formats/cramfs.md`, "Superblock".
 
 use sinterfs_block::ReadAt;

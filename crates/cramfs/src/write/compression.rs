@@ -7,7 +7,7 @@ use std::str::FromStr;
 use sinterfs_codec::unit::encode;
 use sinterfs_model::{Error, Result};
 
-/// How blocks are compressed.
+/// The compression of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZlibCompression {
     /// Not at all: in streams that store bytes as they are.
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_get_smaller_is_stored() {
+    fn incompressible_blocks_are_stored() {
         for len in [1, 4096, 65535, 65536, 200_000] {
             let raw = noise(7, len);
             for compression in [ZlibCompression::Stored, ZlibCompression::Zlib(9)] {

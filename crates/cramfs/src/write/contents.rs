@@ -14,7 +14,7 @@ use super::compression::ZlibCompression;
 use super::inventory::{Inventory, size};
 use crate::layout::{ByteOrder, OFFSET_LIMIT};
 
-/// How content is cut and encoded.
+/// The division and encoding of content.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CutOptions {
     pub(super) order: ByteOrder,
@@ -22,7 +22,7 @@ pub(super) struct CutOptions {
     pub(super) compression: ZlibCompression,
 }
 
-/// The encoded blocks of files, by their numbers; those of files that are left out are empty.
+/// The encoded blocks of files, by their numbers; files that are left out have none.
 pub(super) type Blocks = [Vec<u8>];
 
 /// The content of a file or symlink.

@@ -42,7 +42,7 @@ enum Unfit {
 #[derive(Debug)]
 pub(super) struct Inventory<'a> {
     pub(super) entries: Vec<InventoryEntry<'a>>,
-    /// What is left out.
+    /// The entries that are left out.
     pub(super) left_out: [Loss; 4],
 }
 
@@ -53,7 +53,7 @@ impl<'a> Inventory<'a> {
             entries: Vec::new(),
             left_out: [
                 Loss::entries("files of 16 MiB or more (left out)"),
-                Loss::entries("names longer than 252 bytes (left out, with what is below)"),
+                Loss::entries("names longer than 252 bytes (left out, with everything below them)"),
                 Loss::entries("devices with numbers above 255 (left out)"),
                 Loss::entries("symlinks with targets above 64 KiB (left out)"),
             ],

@@ -2,7 +2,7 @@
 //!
 //! In: the inodes, and the offsets of their content. Out: encoded inodes with their names.
 //!
-//! **Invariant:** listings are adjacent, in the order of the inodes; that of the root is first.
+//! **Invariant:** listings are adjacent, in the order of the inodes; the root's is first.
 
 use sinterfs_model::{Content, ContentMap, Error, FileType, Rdev, Result, Tree};
 
@@ -40,7 +40,7 @@ impl ListingOffsets {
     }
 }
 
-/// What inodes are made of.
+/// The input for inodes.
 #[derive(Debug)]
 pub(super) struct Listings<'a> {
     pub(super) tree: &'a Tree,
@@ -89,7 +89,8 @@ impl Listings<'_> {
         let kind: FileType = node.content.kind();
         let [uid_0, uid_1, ..] = node.meta.uid.to_le_bytes();
         let [gid, ..] = node.meta.gid.to_le_bytes();
-        // cut, the number is that of another user or group, whose rights nobody is to get
+        // a truncated number would belong to another user or group, whose permissions nobody should
+        // get
         let mut lost = 0;
         if node.meta.uid > u16::MAX.into() {
             lost |= 0o4000;

@@ -1,6 +1,6 @@
-//! What a CRAMFS image does not keep of a tree, counted.
+//! The metadata of a tree that a CRAMFS image does not keep, counted.
 //!
-//! In: the tree and the inodes that are stored. Out: losses, without those of count zero.
+//! In: the tree and the inodes that are stored. Out: losses with a count above zero.
 
 use std::collections::HashSet;
 

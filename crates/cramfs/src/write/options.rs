@@ -12,8 +12,8 @@ use crate::layout::{BLOCK_SIZE, BLOCK_SIZE_MAX, ByteOrder, FILE_LIMIT};
 pub struct WriteOptions {
     /// The byte order of the machine for which the image is made.
     pub order: ByteOrder,
-    /// The block size in bytes, which Linux expects to be that of a page: a power of two from
-    /// 4 KiB to 1 MiB.
+    /// The block size in bytes, which Linux expects to be the page size: a power of two from 4 KiB
+    /// to 1 MiB.
     pub block_size: u32,
     /// The compression.
     pub compression: ZlibCompression,

@@ -29,7 +29,7 @@ use crate::layout::{FILE_LIMIT, OFFSET_LIMIT};
 pub struct CramfsWriter {
     out: Box<dyn Sink>,
     options: WriteOptions,
-    /// The encoded blocks; empty for those of files that are too large.
+    /// The encoded blocks; empty for files that are too large.
     blocks: Vec<Vec<u8>>,
     /// The number of blocks since the last hole or the start of a content.
     run: u64,

@@ -9,7 +9,7 @@
 use sinterfs_model::{Error, Limits, Result};
 
 /// The bytes that the smallest image may take.
-const LEAST: u64 = 64 << 20;
+const MIN_BUDGET: u64 = 64 << 20;
 
 /// The bytes of memory for each byte of an image.
 const PER_BYTE: u64 = 1024;
@@ -21,11 +21,11 @@ pub(super) struct MemoryBudget(u64);
 impl MemoryBudget {
     /// Makes the budget of an image of some length.
     pub(super) fn new(limits: &Limits, len: u64) -> Self {
-        let most = LEAST.saturating_add(len.saturating_mul(PER_BYTE));
+        let most = MIN_BUDGET.saturating_add(len.saturating_mul(PER_BYTE));
         Self(most.min(limits.metadata))
     }
 
-    /// Takes bytes for a purpose; fails with `Limit` if there are not as many.
+    /// Takes bytes for a purpose; fails with `Limit` if there are not enough.
     pub(super) fn take(&mut self, bytes: u64, what: &str) -> Result<()> {
         let left = self.0.checked_sub(bytes);
         self.0 = left.ok_or_else(|| {

@@ -60,11 +60,11 @@ fn part_or_less(bytes: &[u8]) -> [u8; 4] {
     found
 }
 
-/// What inodes mean in an image, and its blocks.
+/// The meaning of inodes in an image, and its blocks.
 pub(crate) struct CromfsContent {
     pub(crate) fblocks: FblockReader,
     pub(crate) features: Features,
-    /// The block size of inodes that have none of their own, in bytes.
+    /// The default block size of inodes, in bytes.
     pub(crate) block_size: u32,
 }
 

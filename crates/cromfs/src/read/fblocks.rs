@@ -29,7 +29,7 @@ pub(crate) struct FblockPlace {
     pub(crate) len: u64,
 }
 
-/// Where a block begins.
+/// The start of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlockStart {
     /// The number of the fblock.

@@ -1,7 +1,7 @@
 //! `sinterfs_model::Image` for an opened Cromfs image.
 //!
-//! **Invariant:** the number of an inode is its index, from 1 on. All times are that of
-//! modification.
+//! **Invariant:** the number of an inode is its index, from 1 on. All times are the modification
+//! time.
 
 use std::ops::ControlFlow;
 

@@ -21,10 +21,10 @@ use super::listing;
 /// The number of the root's inode, which is not in the inode table.
 const ROOT: u64 = 1;
 
-/// The memory of an inode in bytes, with that of its number while an image is opened.
+/// The memory of an inode in bytes, with its number while an image is opened.
 const NODE_MEMORY: u64 = 80;
 
-/// The memory of a name in bytes, without those of the name.
+/// The memory of a name in bytes, without its characters.
 const NAME_MEMORY: u64 = 56;
 
 /// An inode.
@@ -33,7 +33,7 @@ pub(crate) struct CromfsNode {
     /// The number: its offset in the inode table in words, and two more.
     pub(crate) number: u64,
     pub(crate) kind: FileType,
-    /// The index of the directory that a directory is in; that of the root is its own.
+    /// The index of the directory that a directory is in; the root has its own index.
     pub(crate) parent: u32,
     pub(crate) links: u32,
     /// The indexes of the names in a directory.

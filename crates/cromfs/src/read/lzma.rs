@@ -1,8 +1,9 @@
 //! LZMA streams with a header: how long they decode, and their content.
 //!
-//! In: the bytes of a stream, and more behind it. Out: the content.
+//! In: the bytes of a stream, and more after it. Out: the content.
 //!
-//! **Invariant:** memory is at most `limit`, and at most what LZMA can make of as many bytes.
+//! **Invariant:** memory is at most `limit`, and at most the output that LZMA can make from that
+//! many bytes.
 
 use sinterfs_codec::unit::UnitCodec;
 use sinterfs_model::{Error, Result};

@@ -1,10 +1,10 @@
-//! What a check found.
+//! The findings of a check.
 //!
 //! **Invariant:** findings are in the order of the image, regardless of threads.
 
 use sinterfs_model::Findings;
 
-/// What a check found.
+/// The findings of a check.
 #[derive(Debug, Default)]
 pub struct Report {
     /// The number of sections checked.
@@ -13,7 +13,7 @@ pub struct Report {
     pub blocks: u64,
     /// The number of stored bytes hashed.
     pub bytes: u64,
-    /// The number of bytes behind the image, which are no part of it.
+    /// The number of bytes after the image, which are not part of it.
     pub after: u64,
     /// Problems and notes, in the order of the image.
     pub findings: Findings,

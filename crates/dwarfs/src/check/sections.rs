@@ -62,7 +62,7 @@ fn check_table(
     let entries: Option<Vec<u64>> = before.iter().map(entry).collect();
     if entries != Some(table) {
         let at = reader.file_offset(range.map_or(0, |range| range.offset));
-        let what = "the digests list other sections than there are";
+        let what = "the list of sections in the digests does not match the image";
         let error = Error::corrupt(what).at(SectionType::DIGEST.to_string(), at);
         report.findings.problem(error);
     }

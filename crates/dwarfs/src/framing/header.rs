@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn headers_round_trip() {
         let fields = [
             Field::Int(128),
             Field::Short(2),

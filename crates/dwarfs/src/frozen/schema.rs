@@ -266,7 +266,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn refuses_impossible_schemas() {
         let broken = |at: usize, byte: u8| {
             let mut bytes = EXAMPLE.to_vec();
             bytes[at] = byte;

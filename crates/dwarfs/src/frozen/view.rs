@@ -142,8 +142,8 @@ impl<'a> Node<'a> {
                 count: 0,
             });
         }
-        // A list of items without bits has no size whatever its count. A valid one is shorter than
-        // the lists that refer to its items, and those do have a size.
+        // A list of items without bits has no size, for any count. A valid one is shorter than the
+        // lists that refer to its items, and those do have a size.
         let bound = (self.data.len() as u64).saturating_mul(8);
         if count > bound {
             return Err(Error::corrupt(format!(

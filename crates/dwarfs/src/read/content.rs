@@ -14,7 +14,7 @@ use sinterfs_model::{Error, Extent, ExtentSource, Ino, Result};
 use super::chunk::Chunk;
 use super::open::Dwarfs;
 use super::section::{SectionHeader, SectionRange};
-use super::validate::STEP;
+use super::validate::CHUNKS_PER_OFFSET;
 use crate::layout::SectionType;
 
 /// The most chunks of a file that are looked at for what its reader needs next.
@@ -73,7 +73,7 @@ impl Dwarfs {
     /// Returns the recorded offsets of a long list, and its bytes without holes.
     fn notes(&self, chunks: &ChunkList) -> Option<(&[u64], u64)> {
         let count = chunks.end.saturating_sub(chunks.start);
-        if count <= STEP {
+        if count <= CHUNKS_PER_OFFSET {
             return None;
         }
         let contents = &self.derived.sizes;
@@ -82,7 +82,9 @@ impl Dwarfs {
             .binary_search_by_key(&chunks.list, |long| u64::from(long.0))
             .ok()?;
         let (_, first) = contents.long.get(at)?;
-        let number = usize::try_from(count.div_ceil(STEP)).ok()?.checked_add(1)?;
+        let number = usize::try_from(count.div_ceil(CHUNKS_PER_OFFSET))
+            .ok()?
+            .checked_add(1)?;
         let notes = contents.offsets.get(*first..first.checked_add(number)?)?;
         Some((notes, *contents.allocated.get(at)?))
     }
@@ -95,7 +97,7 @@ impl Dwarfs {
         let at = notes
             .partition_point(|offset| *offset <= position)
             .saturating_sub(1);
-        let skipped = (at as u64).saturating_mul(STEP);
+        let skipped = (at as u64).saturating_mul(CHUNKS_PER_OFFSET);
         let index = chunks.start.saturating_add(skipped).min(chunks.end);
         (index, notes.get(at).copied().unwrap_or(0))
     }
@@ -175,7 +177,7 @@ impl Dwarfs {
         Ok(done)
     }
 
-    /// Reads as `read_chunks` does, for somebody who may read more of the file: see
+    /// Reads as `read_chunks` does, for a reader that may continue in the file: see
     /// `BlockCache::before_read`.
     pub(crate) fn read_file(&self, ino: Ino, position: u64, buf: &mut [u8]) -> Result<usize> {
         let (chunks, len) = (self.chunks_of(ino.0), buf.len() as u64);

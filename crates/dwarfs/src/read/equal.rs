@@ -2,7 +2,7 @@
 //!
 //! In: the list of sections of both images, and the headers of the newer one. Out: where the older
 //! one has the content of a section. **Invariant:** a section is taken for equal only if the
-//! SHA-512/256 in its header is that of the header's own fields and the older content, so neither
+//! SHA-512/256 in its header matches the header's own fields and the older content, so neither
 //! lengths nor the older image's checksums are trusted. Spec: dwarfs-format(5), "Section Header".
 
 use std::collections::HashMap;
@@ -28,13 +28,13 @@ const MOST_CANDIDATES: usize = 64;
 /// A section with its header, in bytes of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredSection {
-    /// Where its header begins.
+    /// The position of its header.
     pub offset: u64,
     /// Its length with the header.
     pub len: u64,
 }
 
-/// Lists the sections of an image by its index alone; `None` if it has no index.
+/// Lists the sections of an image using only its index; `None` if it has no index.
 ///
 /// # Errors
 /// Those of reading; `Invalid` if it is no image.

@@ -40,7 +40,7 @@ pub struct ListedSection {
     pub offset: u64,
     /// The stored length without the header in bytes.
     pub len: u64,
-    /// The encoding, or why the header is not that of this section.
+    /// The encoding, or why the header does not belong to this section.
     pub compression: Result<SectionCompression>,
 }
 

@@ -1,9 +1,9 @@
-//! Finds the image in a file, at a given offset or behind any header.
+//! Finds the image in a file, at a given offset or after any header.
 //!
 //! In: a source. Out: the offset of the first section, and its version.
 //!
-//! **Invariant:** behind the start of a file the magic alone does not identify an image: a second
-//! section must follow where the first one ends. Spec: dwarfs-format(5), "Header Detection".
+//! **Invariant:** past the start of a file the magic number is not enough to identify an image: a
+//! second section must follow where the first one ends. Spec: dwarfs-format(5), "Header Detection".
 
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Result};
@@ -15,7 +15,7 @@ use crate::layout::{
 };
 
 /// The number of bytes searched at once.
-const STEP: usize = 1 << 18;
+const SEARCH_LEN: usize = 1 << 18;
 
 /// The largest compression id in images with v1 section headers (LZ4HC).
 const COMPRESSION_V1_MAX: u8 = 4;
@@ -23,7 +23,7 @@ const COMPRESSION_V1_MAX: u8 = 4;
 /// Returns the offset of the first image; `None` if there is none.
 ///
 /// A source that begins with the magic is an image even if no second section follows the first: it
-/// is damaged then, and an image behind that offset would be part of its content. Otherwise reads
+/// is damaged then, and an image after that offset would be part of its content. Otherwise reads
 /// the source from its start to the offset found.
 pub fn locate(source: &dyn ReadAt) -> Result<Option<u64>> {
     let len = source.len();
@@ -31,10 +31,10 @@ pub fn locate(source: &dyn ReadAt) -> Result<Option<u64>> {
     if first.is_some_and(|first| first.magic == MAGIC && first.major == MAJOR) {
         return Ok(Some(0));
     }
-    let mut buf = vec![0; STEP];
+    let mut buf = vec![0; SEARCH_LEN];
     let mut start = 0;
     while start < len {
-        let want = usize::try_from(len - start).map_or(STEP, |left| left.min(STEP));
+        let want = usize::try_from(len - start).map_or(SEARCH_LEN, |left| left.min(SEARCH_LEN));
         let Some(window) = buf.get_mut(..want) else {
             break;
         };

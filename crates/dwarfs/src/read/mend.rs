@@ -24,7 +24,7 @@ pub struct MendedSection {
     pub kind: SectionType,
     /// The offset of its header from the start of the file in bytes.
     pub offset: u64,
-    /// Its bytes with the header, as many as the damaged ones.
+    /// Its bytes with the header, of the same length as the damaged bytes.
     pub bytes: Vec<u8>,
 }
 

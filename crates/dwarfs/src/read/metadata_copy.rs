@@ -1,6 +1,7 @@
 //! Sections of metadata, from their copies if they are damaged.
 //!
-//! In: the range of a section, and that of the image's copies. Out: the section's decoded bytes.
+//! In: the range of a section, and the range of the image's copies. Out: the section's decoded
+//! bytes.
 //!
 //! **Invariant:** a copy is used only if the section itself cannot be read, if it is of a section
 //! of this offset and length, and after its own checksums were compared.
@@ -21,7 +22,7 @@ pub(crate) struct MetadataLoader<'a> {
     pub(crate) reader: &'a SectionReader,
     /// The section with the copies.
     pub(crate) copy: Option<SectionRange>,
-    /// What was wrong with the sections whose copies were used.
+    /// The errors of the sections whose copies were used.
     pub(crate) damage: Vec<Error>,
 }
 
@@ -68,8 +69,8 @@ pub(crate) fn both_damaged(kind: Kind, damage: &Error, of_copy: Error) -> Error 
     Error::new(kind, what).because(of_copy)
 }
 
-/// Reads the copy of a section as if it were an image of this section alone; `read` gets the reader
-/// of it, and its range there. An error has the place of the section with the copies.
+/// Reads the copy of a section as if it were an image with only this section; `read` gets the
+/// reader of it, and its range there. An error has the place of the section with the copies.
 pub(crate) fn read_copy<T>(
     reader: &SectionReader,
     copy: SectionRange,
@@ -93,13 +94,13 @@ pub(crate) fn read_copy<T>(
     read(&SectionReader::new(window, &header), alone).map_err(in_copy)
 }
 
-/// Returns an error if the image's copies are sound, but not those of its own metadata.
+/// Returns an error if the image's copies are intact, but do not belong to its metadata.
 pub(crate) fn stale(reader: &SectionReader, sections: &Sections, limit: u64) -> Option<Error> {
     let copy = sections.copy?;
     // a damaged section is reported by whoever checks all sections
     let content = reader.load(copy, SectionType::METADATA_COPY, limit).ok()?;
     let own = [sections.schema, sections.metadata, sections.xattrs];
-    // the first bytes of a header, up to its SHA-512/256, are compared by those who check hashes
+    // the first bytes of a header, up to its SHA-512/256, are compared when hashes are checked
     let same = |one: &[u8], other: &[u8]| {
         let start = SectionHeaderV2::SHA_START;
         one.get(start..) == other.get(start..)

@@ -31,17 +31,17 @@ pub struct Dwarfs {
     pub(crate) metadata: Metadata,
     pub(crate) derived: Derived,
     pub(super) xattrs: XattrState,
-    /// What is wrong with the sections whose copies are used.
+    /// The errors of the sections whose copies are used.
     damaged_metadata: Vec<Error>,
     pub(super) info: ImageInfo,
     pub(super) cache: Arc<BlockCache>,
-    /// Distinguishes this image's blocks from those of others in a shared cache.
+    /// Distinguishes this image's blocks from other images' blocks in a shared cache.
     pub(super) cache_key: u128,
 }
 
 /// The minimum capacity of a cache in blocks: one in progress, and one that was finished before it.
-/// A decoder with a window of its own takes twice the size of its block; such a block is finished
-/// in the background, whatever is evicted.
+/// A decoder with its own window takes twice the size of its block; such a block is finished in the
+/// background, even if others are evicted.
 const LEAST_BLOCKS: u64 = 2;
 
 /// The largest minimum capacity in bytes, for any block size.
@@ -60,7 +60,7 @@ impl Dwarfs {
         let sections = reader.list(&options.limits, options.salvage)?;
         let missing = |kind: SectionType| {
             let start = reader.file_offset(0);
-            move || Error::corrupt(format!("there is no {kind}")).at("image", start)
+            move || Error::corrupt(format!("no {kind} section")).at("image", start)
         };
         let schema = sections
             .schema
@@ -99,7 +99,7 @@ impl Dwarfs {
             // tiny blocks must not make the cache allocate slots for millions of them
             let blocks = (sections.blocks.len() as u64).max(1024);
             let typical = metadata.block_size.max(options.cache_bytes / blocks);
-            // a block evicted while it is decoded is decoded anew by each read
+            // a block evicted while it is decoded would be decoded again by each read
             let least = metadata.block_size.saturating_mul(LEAST_BLOCKS);
             let bytes = options.cache_bytes.max(least.min(LEAST_LIMIT));
             Arc::new(BlockCache::new(bytes, typical))
@@ -143,7 +143,7 @@ impl Dwarfs {
         let damaged = self.damaged_metadata.iter();
         let copied = damaged.map(|error| Error::corrupt(format!("{error}; its copy is used")));
         let end = self.sections.damaged_end.iter();
-        copied.chain(end.map(|error| Error::corrupt(format!("{error}; what follows is not read"))))
+        copied.chain(end.map(|error| Error::corrupt(format!("{error}; the rest is not read"))))
     }
 
     /// Finds the image in its file and checks its version.
@@ -160,7 +160,7 @@ impl Dwarfs {
             return Ok(reader.with_table(options.sections.clone()));
         }
         let reader = SectionReader::new(Window::from(Arc::clone(&source), start)?, &header);
-        // the index is the last section: bytes behind it (the end of a partition, another image, a
+        // the index is the last section: bytes after it (the end of a partition, another image, a
         // signature) are not part of the image
         match reader.end_of_index(&options.limits)? {
             Some(end) if end < reader.len() => Ok(SectionReader::new(

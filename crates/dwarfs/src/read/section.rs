@@ -66,7 +66,7 @@ pub(crate) struct Sections {
     pub(crate) copy: Option<SectionRange>,
     /// Sections that are not needed to read files, of known and unknown types.
     pub(crate) others: Vec<(SectionType, SectionRange)>,
-    /// Why nothing is listed behind the last of these.
+    /// The reason why nothing is listed after the last of these.
     pub(crate) damaged_end: Option<Error>,
     /// Whether these are from the section index.
     pub(crate) from_index: bool,
@@ -121,7 +121,7 @@ impl SectionReader {
         }
     }
 
-    /// Lists the sections from a table with entries as those of the index.
+    /// Lists the sections from a table with entries like the index's.
     pub(crate) fn with_table(self, table: Option<Arc<[u64]>>) -> Self {
         Self { table, ..self }
     }
@@ -150,7 +150,7 @@ impl SectionReader {
     }
 
     /// Lists all sections: from the index if it is valid, else by following the headers. With
-    /// `salvage`, a header that is damaged behind the metadata ends the list.
+    /// `salvage`, a header that is damaged after the metadata ends the list.
     pub(crate) fn list(&self, limits: &Limits, salvage: bool) -> Result<Sections> {
         let indexed = match &self.table {
             Some(table) => Some(self.tabled(table, limits)?),
@@ -250,7 +250,7 @@ impl SectionReader {
         })
     }
 
-    /// Makes the error of a section that ends at `end`, behind the image.
+    /// Makes the error of a section that ends at `end`, past the image.
     fn cut_off(&self, header: &SectionHeader, end: Option<u64>) -> Error {
         let (kind, len) = (header.kind, header.len);
         let here = self.file_offset(self.len());
@@ -325,7 +325,7 @@ impl SectionReader {
         self.window.will_start(&ranges.collect::<Vec<_>>());
     }
 
-    /// Returns whether no server is asked for a section.
+    /// Returns whether reading a section needs no request to a server.
     pub(crate) fn is_here(&self, range: SectionRange) -> bool {
         let end = range.offset.saturating_add(range.len);
         self.window.is_here(&(range.offset..end))

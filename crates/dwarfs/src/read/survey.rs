@@ -1,4 +1,4 @@
-//! What can be said of an image that cannot be opened: its sections, and what is wrong with them.
+//! The facts about an image that cannot be opened: its sections, and their errors.
 //!
 //! In: a source. Out: `Survey`. **Invariant:** informational only; nothing of it is needed to read
 //! an image.
@@ -18,7 +18,7 @@ use sinterfs_format::ReadOptions;
 pub struct Survey {
     /// The version of the format.
     pub version: String,
-    /// Where the image starts in its file.
+    /// The offset of the image in its file.
     pub offset: u64,
     /// The length of the image in bytes.
     pub len: u64,

@@ -16,7 +16,7 @@ use sinterfs_model::{Error, Result};
 
 use super::metadata::Metadata;
 
-pub(crate) use contents::{FileSizes, STEP};
+pub(crate) use contents::{CHUNKS_PER_OFFSET, FileSizes};
 pub(crate) use inodes::Ranks;
 
 /// Values computed while the metadata was validated.

@@ -1,8 +1,8 @@
 //! An image built on a base: blocks of the base that are used again are copied as stored.
 //!
 //! In: an opened image with the map of its content, and the input of a writer. Out: an image with
-//! its own blocks first, copied blocks behind them. **Invariant:** a copied block was verified when
-//! it was decoded and when it was copied; nothing else of the base is copied.
+//! its own blocks first, then copied blocks. **Invariant:** a copied block was verified when it was
+//! decoded and when it was copied; nothing else of the base is copied.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -39,7 +39,7 @@ pub struct BlockRules {
 pub struct Selection {
     /// The names.
     pub names: Vec<String>,
-    /// Whether the set is that of all other categories.
+    /// Whether the set covers all other categories.
     pub inverted: bool,
 }
 

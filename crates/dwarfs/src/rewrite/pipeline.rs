@@ -1,7 +1,7 @@
 //! Numbered work on several threads, its results consumed in order by one.
 //!
 //! In: a count, the work for a number, and the consumer of results. Out: the first error by number.
-//! **Invariant:** results are consumed in order whatever the number of threads; at most `threads +
+//! **Invariant:** results are consumed in order for any number of threads; at most `threads +
 //! SPARE` numbers are in progress; every wait ends when the other side has ended; a panic is an
 //! error.
 

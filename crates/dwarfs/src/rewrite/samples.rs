@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_nothing() {
+    fn unknown_metadata_has_no_samples() {
         let audio = "pcmaudio/waveform";
         for json in ["", "{}", "{", "null", "[1]", r#"{"bits_per_sample":"x"}"#] {
             assert_eq!(category(audio, json), None, "{json}");

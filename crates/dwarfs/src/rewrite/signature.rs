@@ -15,7 +15,7 @@ use crate::read::{Dwarfs, ReadOptions};
 use crate::write::{Index, assemble, set_minor};
 
 /// The number of bytes copied at once.
-const STEP: usize = 1 << 20;
+const COPY_LEN: usize = 1 << 20;
 
 /// Copies the file of an image, including bytes before the image, with a new signature. `Invalid`
 /// if the image has no digests, or if sections other than signatures and index follow them.
@@ -43,7 +43,7 @@ pub fn sign(
                 continue;
             }
             (kind, Some(_)) => {
-                let what = format!("a {kind} behind the digests, which do not cover it");
+                let what = format!("a {kind} after the digests, which do not cover it");
                 return Err(Error::invalid(what));
             }
         }
@@ -74,7 +74,7 @@ pub fn sign(
 
 /// Copies `len` bytes from the start of the source.
 fn copy(source: &dyn ReadAt, len: u64, out: &mut dyn Write) -> Result<()> {
-    let mut buf = vec![0; usize::try_from(len).map_or(STEP, |len| len.min(STEP))];
+    let mut buf = vec![0; usize::try_from(len).map_or(COPY_LEN, |len| len.min(COPY_LEN))];
     let mut done = 0;
     while done < len {
         let count = usize::try_from(len - done).map_or(buf.len(), |left| left.min(buf.len()));

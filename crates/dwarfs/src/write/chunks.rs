@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_a_block_is_refused() {
+    fn refuses_chunks_outside_blocks() {
         assert!(chunks(&[&[data(1, 0, 1)]], 1, 10).is_err());
         assert!(chunks(&[&[data(0, 1000, 25)]], 1, 10).is_err());
         let half = MapExtent::Hole { len: 1 << 62 };

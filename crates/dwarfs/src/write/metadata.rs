@@ -28,7 +28,7 @@ use totals::Totals;
 
 pub(crate) use categories::BlockCategories;
 
-/// Frozen metadata, with counts of what it does not represent.
+/// Frozen metadata, with counts of metadata that it does not represent.
 #[derive(Debug)]
 pub(super) struct Metadata {
     pub(super) frozen: Frozen,

@@ -110,7 +110,7 @@ impl Numbering {
     }
 
     /// Lists the directory entries: types that are numbered by link take the next number of their
-    /// type, all others that of their node.
+    /// type, all others use the number of their node.
     fn enter(&mut self, tree: &Tree, inode_of: &[u32]) -> Result<()> {
         let mut symlink = self.directories as u32;
         let mut device = symlink + (self.symlinks + self.unique_files) as u32 + self.shared_files();
@@ -170,7 +170,7 @@ impl Numbering {
     }
 }
 
-/// Marks a file without a chunk list; sorts behind all lists.
+/// Marks a file without a chunk list; sorts after all lists.
 const NO_CONTENT: u32 = u32::MAX;
 
 /// Returns files sorted by their chunk list, those without content at the end.

@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn codecs_are_for_what_they_know() {
+    fn codecs_are_limited_to_their_categories() {
         let check = |name: &str, encoding: &str| {
             let options = WriteOptions {
                 by_category: vec![(name.to_owned(), encoding.parse().unwrap())],

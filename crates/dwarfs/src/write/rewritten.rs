@@ -31,12 +31,12 @@ impl DwarfsWriter {
         Ok(())
     }
 
-    /// Sets the blocks' categories, instead of those of the appended blocks.
+    /// Sets the blocks' categories, instead of the appended blocks' categories.
     pub(crate) fn set_categories(&mut self, categories: Option<BlockCategories>) {
         self.blocks.known_categories = categories;
     }
 
-    /// Adds a section of an unknown type, to be written behind the metadata.
+    /// Adds a section of an unknown type, to be written after the metadata.
     pub(crate) fn push_unknown(
         &mut self,
         kind: SectionType,

@@ -1,7 +1,7 @@
 //! Sections: header, hashes and stored bytes, and the index of them all.
 //!
-//! In: raw bytes. Out: a whole section. **Invariant:** a section's bytes depend on its number,
-//! type and content alone, so workers can make them in any order.
+//! In: raw bytes. Out: a whole section. **Invariant:** a section's bytes depend only on its number,
+//! type and content, so workers can make them in any order.
 
 #![expect(
     clippy::indexing_slicing,

@@ -19,7 +19,8 @@ use super::fsst::{Cuts, train};
 use super::options::StringPacking;
 use crate::layout::metadata::string_table;
 
-/// Numbers strings in the order of first use. Takes 8 to 16 bytes per string besides its reference.
+/// Numbers strings in the order of first use. Takes 8 to 16 bytes per string, in addition to its
+/// reference.
 #[derive(Debug)]
 pub(super) struct Interner<'s> {
     strings: Vec<&'s [u8]>,

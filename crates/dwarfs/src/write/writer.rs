@@ -29,7 +29,7 @@ use crate::layout::{FileHeader, MINOR_WRITTEN, SectionCompression, SectionHeader
 
 /// Writes an image from front to back, so that the sink may be a pipe.
 ///
-/// Memory: 13 bytes per block. `finish` takes up to 150 bytes per name besides tree and map
+/// Memory: 13 bytes per block. `finish` takes up to 150 bytes per name in addition to tree and map
 /// (measured: 94 with packed tables, 116 without, for 10^6 files), and the memory of the metadata's
 /// codec: for zstd 22 some 16 times the metadata, up to about 800 MB.
 pub struct DwarfsWriter {
@@ -46,7 +46,7 @@ pub struct DwarfsWriter {
     pub(super) summary: Summary,
     /// The minor version in section headers.
     pub(super) minor: u8,
-    /// Stored sections of unknown types, to be written behind the metadata.
+    /// Stored sections of unknown types, to be written after the metadata.
     pub(super) unknown: Vec<(SectionType, SectionCompression, Vec<u8>)>,
 }
 
@@ -145,7 +145,7 @@ impl DwarfsWriter {
         Ok(())
     }
 
-    /// Appends the sections behind the metadata; returns the summary of the image.
+    /// Appends the sections after the metadata; returns the summary of the image.
     pub(crate) fn finish_sections(mut self: Box<Self>) -> Result<Summary> {
         for (kind, compression, stored) in std::mem::take(&mut self.unknown) {
             let bytes = assemble(self.number()?, kind, compression, &stored);
@@ -279,7 +279,7 @@ fn losses(metadata: &Metadata, unit: TimeResolution) -> Vec<Loss> {
     losses
 }
 
-/// Encodes segments to whole sections, whose number is that of the segment.
+/// Encodes segments to whole sections, with the numbers of the segments.
 #[derive(Debug)]
 pub(crate) struct BlockEncoder {
     /// The encoding of categories without another one.

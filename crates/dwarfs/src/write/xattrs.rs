@@ -1,8 +1,8 @@
 //! Encodes the section of extended attributes.
 //!
 //! In: the attribute set of each inode, and the hash of the metadata. Out: the section's content.
-//! **Invariant:** sets are numbered in the order of first use, so the bytes depend on the inodes
-//! alone. Spec: `docs/formats/dwarfs-extensions.md`.
+//! **Invariant:** sets are numbered in the order of first use, so the bytes depend only on the
+//! inodes. Spec: `docs/formats/dwarfs-extensions.md`.
 
 #![expect(
     clippy::cast_possible_truncation,

@@ -99,7 +99,7 @@ fn packings() -> Vec<Packing> {
 }
 
 #[test]
-fn our_reader_shows_what_was_written() {
+fn our_reader_reads_our_images() {
     let samples = [
         sample::empty(),
         sample::plain(),
@@ -446,7 +446,7 @@ fn upstream_reads_many_files() {
 }
 
 #[test]
-fn losses_are_told() {
+fn reports_losses() {
     let (_, summary) = write(&sample::everything(), &options());
     let counts: Vec<u64> = summary.losses.iter().map(|loss| loss.count).collect();
     assert_eq!(counts, [4, 6]); // s2, s3, fifo2, char2; all of times/ but t0

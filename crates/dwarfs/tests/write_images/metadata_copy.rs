@@ -91,7 +91,7 @@ fn damaged_metadata_is_read_from_its_copy() {
 }
 
 #[test]
-fn a_damaged_copy_harms_nothing_and_is_told() {
+fn a_damaged_copy_is_reported_and_harmless() {
     let whole = image();
     let expected = listing(&whole);
     let [copy] = &sections(&whole, &[SectionType::METADATA_COPY])[..] else {

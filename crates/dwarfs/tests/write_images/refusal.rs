@@ -146,7 +146,7 @@ impl Write for Full {
 }
 
 #[test]
-fn a_sink_that_is_full_is_told() {
+fn reports_a_full_sink() {
     let tree = TreeBuilder::new(Meta::default()).finish().unwrap();
     for room in [0, 50, 100, 300, 400] {
         let writer = Box::new(DwarfsWriter::new(Box::new(Full(room)), options()).unwrap());

@@ -1,5 +1,5 @@
-//! Extended attributes of a written image: those of the files, escaped where overlayfs would take
-//! them for its own, and those that make overlayfs find content in the store.
+//! Extended attributes of a written image: the files' attributes, escaped if overlayfs would
+//! mistake them for its own, and the attributes by which overlayfs finds content in the store.
 //!
 //! In: files. Out: the attribute area of each inode, and the shared attributes.
 //!
@@ -91,7 +91,7 @@ fn escaped(name: &[u8]) -> Vec<u8> {
 }
 
 /// Counts attributes to find those that are shared: first by a hash of each, then by name and
-/// value, so that memory is not taken by those that one inode alone has.
+/// value, so that attributes of a single inode take no memory.
 #[derive(Debug, Default)]
 pub(super) struct XattrCounts {
     hashes: HashMap<u64, u32>,
@@ -152,7 +152,7 @@ fn split(name: &[u8]) -> (u8, &[u8]) {
 pub(super) struct SharedXattrs {
     /// As they are in the image.
     pub(super) bytes: Vec<u8>,
-    /// Where each of them is, in words from the first.
+    /// The position of each of them, in words from the first.
     places: HashMap<(Vec<u8>, Vec<u8>), u32>,
 }
 

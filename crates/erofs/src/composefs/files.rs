@@ -2,8 +2,8 @@
 //!
 //! In: a dump, or a scanned tree with a record of each file's content. Out: `Files`.
 //!
-//! **Invariant:** inode 0 is the root; each other inode has one name of its own, which says where
-//! the inode is placed, and any number of further names; no name occurs twice in a directory.
+//! **Invariant:** inode 0 is the root; each other inode has one first name, which determines its
+//! place, and any number of further names; no name occurs twice in a directory.
 
 use std::collections::{HashMap, HashSet};
 
@@ -30,7 +30,7 @@ const SIZE_MAX: u64 = 1 << 53;
 /// The most bytes of an inode's attributes, each taken with `XATTR_OVERHEAD`, as for the reference.
 const XATTRS_MAX: usize = 32_755;
 
-/// The most bytes of an attribute besides its name and value.
+/// The maximum overhead of an attribute in bytes, without its name and value.
 const XATTR_OVERHEAD: usize = 7;
 
 /// The path of an object in its store.
@@ -73,7 +73,7 @@ pub struct Inode {
     pub uid: u32,
     /// The group.
     pub gid: u32,
-    /// Names; directories are counted anew.
+    /// Names; directories are counted again.
     pub nlink: u32,
     /// A device's number as Linux packs it into 32 bits.
     pub rdev: u32,
@@ -155,7 +155,7 @@ impl Files {
     }
 
     /// Converts a scanned tree; `body` returns the content of files. Further names of one file
-    /// become files of their own, as with the reference.
+    /// become separate files, as in the reference.
     pub fn of_tree(
         tree: &Tree,
         kept: Kept,

@@ -1,10 +1,10 @@
-//! Where inodes are in a written image.
+//! The positions of inodes in a written image.
 //!
 //! In: lengths. Out: offsets, as the reference chooses them.
 //!
 //! **Invariant:** an inode is at a multiple of 32 bytes; its attributes and inline tail do not
 //! cross a block, and no part of a symlink does. Content that does not fit after an inode gets a
-//! block of its own.
+//! separate block.
 
 use crate::layout::INODE_SLOT;
 use crate::write::BLOCK;
@@ -15,7 +15,7 @@ const INLINE_TAIL_MAX: u64 = BLOCK / 2;
 /// The space that an inode needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Blocks of its own, and the length of the inline tail.
+    /// Separate blocks, and the length of the inline tail.
     Blocks { blocks: u64, tail: u64 },
     /// A symlink's target.
     Target(u64),
@@ -36,12 +36,12 @@ impl Content {
     }
 }
 
-/// Where an inode is.
+/// The position of an inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct InodeLocation {
     /// In bytes from the start of the image.
     pub(super) at: u64,
-    /// Bytes of content behind it.
+    /// Bytes of content after it.
     pub(super) tail: u64,
     /// Blocks of its content.
     pub(super) blocks: u64,
@@ -52,14 +52,14 @@ pub(super) struct InodeLocation {
 /// Assigns places to inodes, one after the other.
 #[derive(Debug)]
 pub(super) struct InodeLayout {
-    /// Where the last inode ends.
+    /// The end of the last inode.
     pub(super) end: u64,
     /// Blocks so far.
     pub(super) blocks: u64,
 }
 
 impl InodeLayout {
-    /// Returns the next inode a place; `len` are its own bytes and those of its attributes.
+    /// Returns the next inode a place; `len` is its size with its attributes.
     pub(super) fn next(&mut self, len: u64, content: Content) -> InodeLocation {
         let at = self.end.next_multiple_of(INODE_SLOT);
         let (at, blocks, tail) = match content {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_has_a_block() {
+    fn content_that_does_not_fit_gets_a_block() {
         let chunks = |chunks: u64| Content::Blocks {
             blocks: 0,
             tail: 4 * chunks,

@@ -2,8 +2,8 @@
 //!
 //! In: lines of a dump. Out: `Files`.
 //!
-//! **Invariant:** every field of a line is kept, or the line is refused with its number. Memory is
-//! that of the files and one line, for a dump of any length.
+//! **Invariant:** every field of a line is kept, or the line is refused with its number. Memory
+//! holds the files and one line, for a dump of any length.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -193,7 +193,7 @@ impl Parser {
 
 #[cold]
 fn no_root() -> Error {
-    Error::invalid("there is no / above")
+    Error::invalid("the dump does not begin with the root directory, /")
 }
 
 /// Splits a path into its names; none for the root.
@@ -299,7 +299,8 @@ fn inode(
     })
 }
 
-/// Returns the content of a regular file. An empty one needs no object, whatever the line has.
+/// Returns the content of a regular file. An empty file needs no object, even if the line names
+/// one.
 fn file(
     size: u64,
     payload: Option<Vec<u8>>,
@@ -361,7 +362,7 @@ fn integer(field: &[u8], name: &str) -> Result<u64> {
     })
 }
 
-/// Reads a mode; bits above those of `st_mode` mean nothing.
+/// Reads a mode; bits above the bits of `st_mode` are ignored.
 fn octal(field: &[u8]) -> Result<u32> {
     let text = std::str::from_utf8(field).ok();
     let mode = text.and_then(|text| u64::from_str_radix(text, 8).ok());

@@ -2,8 +2,8 @@
 //!
 //! In: files. Out: `ImagePlan`.
 //!
-//! **Invariant:** inodes are in breadth-first order from the root, those of a directory by name,
-//! each at its own name. Tables go by the inodes' indexes in `files`.
+//! **Invariant:** inodes are in breadth-first order from the root, by name within a directory, each
+//! at its first name. Tables go by the inodes' indexes in `files`.
 
 #![expect(
     clippy::indexing_slicing,
@@ -45,7 +45,7 @@ pub(super) struct ImagePlan {
     /// The earliest time, which compact inodes have.
     pub(super) epoch: Time,
     pub(super) has_acls: bool,
-    /// Where the last inode ends, and the shared attributes begin.
+    /// The end of the last inode, where the shared attributes begin.
     pub(super) inodes_end: u64,
     pub(super) blocks: u64,
 }

@@ -3,8 +3,8 @@
 //! In: an opened image. Out: a line for each name, as `composefs-info dump` writes it: the original
 //! files, without additions of the format.
 //!
-//! **Invariant:** each name once, the names of a directory behind it, in bytewise order; memory is
-//! 8 bytes an inode and the names that wait. `parse` reads what is printed.
+//! **Invariant:** each name once, the names of a directory after it, in bytewise order; memory is 8
+//! bytes an inode and the names that wait. `parse` reads what is printed.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};

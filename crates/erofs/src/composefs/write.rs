@@ -2,8 +2,8 @@
 //!
 //! In: files. Out: the header, the superblock, inodes, shared attributes, blocks of content.
 //!
-//! **Invariant:** the image depends on the files and the versions alone; the content of objects is
-//! a hole.
+//! **Invariant:** the image depends only on the files and the versions; the content of objects is a
+//! hole.
 
 #![expect(
     clippy::indexing_slicing,

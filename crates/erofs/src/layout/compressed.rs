@@ -1,5 +1,5 @@
 //! The bytes of compressed files: the map's header, indexes of logical clusters, extents, and the
-//! configurations of algorithms behind the superblock.
+//! configurations of algorithms after the superblock.
 //!
 //! **Invariant:** only layout, as its parent.
 
@@ -31,13 +31,13 @@ pub mod advise {
     pub const INTERLACED: u16 = 0x0010;
     /// The last extent is in the packed inode.
     pub const FRAGMENT: u16 = 0x0020;
-    /// Where the size of extents begins.
+    /// The position of the size of extents.
     pub const EXTENT_SIZE_SHIFT: u32 = 1;
     /// The size of extents after the shift: 4 bytes times this power of two.
     pub const EXTENT_SIZE_MASK: u16 = 0x0003;
 }
 
-/// What the map of a compressed file begins with, at the next multiple of 8 behind the inode.
+/// The header of the map of a compressed file, at the next multiple of 8 after the inode.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct MapHeader {
@@ -104,7 +104,7 @@ impl ClusterType {
 pub struct ClusterIndex {
     /// The type and `PARTIAL`.
     pub advise: U16,
-    /// Where in the lcluster the extent begins.
+    /// The start of the extent in the lcluster.
     pub offset: U16,
     /// The block of the cluster; for `NonHead` the distances back and forth to the next heads.
     pub block: U32,
@@ -113,7 +113,7 @@ pub struct ClusterIndex {
 const _: () = assert!(size_of::<ClusterIndex>() == 8);
 
 impl ClusterIndex {
-    /// The extent is the first part of what the pcluster holds.
+    /// The extent is the first part of the pcluster's content.
     pub const PARTIAL: u16 = 0x8000;
     /// The distance back is in truth the number of blocks of the cluster.
     pub const BLOCK_COUNT: u16 = 0x0800;
@@ -125,11 +125,11 @@ impl ClusterIndex {
 pub struct ExtentRecord {
     /// Stored bytes, `PARTIAL`, and the algorithm plus one.
     pub stored: U32,
-    /// Where it is stored, in bytes.
+    /// Its position in the image, in bytes.
     pub start: U32,
     /// High bits of that.
     pub start_high: U32,
-    /// Where it begins in the file.
+    /// Its start in the file.
     pub logical: U32,
     /// High bits of that.
     pub logical_high: U32,
@@ -142,9 +142,9 @@ const _: () = assert!(size_of::<ExtentRecord>() == 32);
 impl ExtentRecord {
     /// The bits of `stored` that hold the length.
     pub const LENGTH_MASK: u32 = 0x001f_ffff;
-    /// The extent is the first part of what the pcluster holds.
+    /// The extent is the first part of the pcluster's content.
     pub const PARTIAL: u32 = 1 << 27;
-    /// Where the algorithm begins; 0 means not compressed.
+    /// The position of the algorithm; 0 means not compressed.
     pub const FORMAT_SHIFT: u32 = 28;
 }
 

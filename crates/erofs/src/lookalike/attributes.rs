@@ -1,6 +1,6 @@
 //! Attributes that the options of a mount set for all files.
 
-/// Attributes shown for all files instead of their own.
+/// Attributes that replace the attributes of all files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shown {
     /// The owner of all files.

@@ -1,4 +1,4 @@
-//! Where the content of a file is: in a row, or in chunks, of which those without data are holes.
+//! The location of a file's content: contiguous, or in chunks, where chunks without data are holes.
 //!
 //! In: a file with holes. Out: a map of chunks. **Invariant:** a chunk is a hole only if all of it
 //! is one; the map is as small as it can be without hiding holes, and bounded.
@@ -27,7 +27,7 @@ const ROOM: u64 = 32 << 20;
 /// The largest chunk, as a power of two.
 const BITS_MAX: u32 = BLOCK_BITS as u32 + chunk::BITS_MASK as u32;
 
-/// How an inode records where content is.
+/// The way in which an inode records the location of content.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Body {
     /// In a row of blocks from this one on.

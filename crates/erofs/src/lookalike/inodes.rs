@@ -23,15 +23,15 @@ use crate::write::xattrs;
 
 /// One inode with all but its number.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct ShownInode {
     /// The attributes that are shown.
     pub(super) shown: Inode,
-    /// Where content is; for other types than files, consecutive blocks.
+    /// The location of content; consecutive blocks for types other than files.
     pub(super) body: Body,
     pub(super) xattrs: Vec<u8>,
 }
 
-impl Made {
+impl ShownInode {
     /// Replaces the attributes that the mount's options replace.
     pub(super) fn show(mut inode: Inode, shown: Shown) -> Inode {
         inode.meta.uid = shown.uid.unwrap_or(inode.meta.uid);

@@ -1,4 +1,5 @@
-//! Extended attributes: those of several inodes are in one place, the others behind their inode.
+//! Extended attributes: attributes of several inodes are shared in one place, the rest follow their
+//! inode.
 //!
 //! In: the attributes of one inode after the other. Out: the bytes after each inode, and the shared
 //! attributes. **Invariant:** memory for attributes that were seen once is bounded; those that come

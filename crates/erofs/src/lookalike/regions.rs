@@ -11,14 +11,14 @@
 
 use crate::write::BLOCK;
 
-/// Where inodes begin. Not at 0: programs take the inode number 0 for a deleted name.
+/// The start of inodes. Not at 0: programs take the inode number 0 for a deleted name.
 pub(super) const INODES: u64 = BLOCK;
 
-/// Where shared attributes begin.
+/// The start of shared attributes.
 pub(super) const XATTRS: u64 = 4 << 30;
 
-/// Where blocks of directories begin.
+/// The start of directory blocks.
 pub(super) const DIRECTORIES: u64 = 8 << 30;
 
-/// Where content begins.
+/// The start of content.
 pub(super) const CONTENT: u64 = 16 << 30;

@@ -16,7 +16,7 @@ use sinterfs_model::{Error, FileType, Image, Ino, Inode, Loss, Result};
 
 use super::attributes::Shown;
 use super::content::{self, Body};
-use super::inodes::{Made, put};
+use super::inodes::{ShownInode, put};
 use super::listing::{DirectoryListing, is_damage};
 use super::pool::Pool;
 use super::regions::{CONTENT, DIRECTORIES, INODES, XATTRS};
@@ -26,7 +26,7 @@ use crate::write::inode_offsets::{InodeOffsets, InodeSize};
 use crate::write::{BLOCK, BlockSize};
 
 /// The most bytes of names that are kept until the content of their directories is made.
-const KEPT: usize = 16 << 20;
+const MAX_KEPT_NAMES: usize = 16 << 20;
 
 /// A directory whose inode has its offset, and whose content is still to be made.
 #[derive(Debug)]
@@ -34,8 +34,8 @@ struct Waiting {
     ino: Ino,
     nid: u64,
     parent: u64,
-    /// The offsets of its inline tail among the inodes, and of its blocks among those of
-    /// directories.
+    /// The offsets of its inline tail among the inodes, and of its blocks among the directory
+    /// blocks.
     tail: usize,
     blocks: usize,
     /// Its names, unless they would take too much memory.
@@ -114,7 +114,7 @@ impl<'a> Scan<'a> {
         let mut losses = self.pool.dropped.losses();
         if self.times > 0 {
             losses.push(Loss::new(
-                "times of access or of inode change that are not those of modification",
+                "access or inode change times that differ from the modification time",
                 self.times,
             ));
         }
@@ -148,7 +148,7 @@ impl<'a> Scan<'a> {
             return Err(Error::corrupt("there are more inodes than the image says"));
         }
         let read = self.image.inode(ino);
-        let made = read.and_then(|inode| self.make(Made::show(inode, self.shown)));
+        let made = read.and_then(|inode| self.make(ShownInode::show(inode, self.shown)));
         let (made, names) = match made {
             Err(error) if parent.is_some() && is_damage(&error) => return self.damaged(),
             made => made.map_err(|error| error.path(format!("inode {}", ino.0)))?,
@@ -215,14 +215,14 @@ impl<'a> Scan<'a> {
     /// Returns names that wait for the content of their directory, if there is memory for them.
     fn keep(&mut self, names: DirectoryListing) -> Option<DirectoryListing> {
         let kept = self.kept + names.memory();
-        (kept <= KEPT).then(|| {
+        (kept <= MAX_KEPT_NAMES).then(|| {
             self.kept = kept;
             names
         })
     }
 
     /// Finds where content will be; returns the names of a directory, too.
-    fn make(&mut self, mut inode: Inode) -> Result<(Made, Option<DirectoryListing>)> {
+    fn make(&mut self, mut inode: Inode) -> Result<(ShownInode, Option<DirectoryListing>)> {
         let mut names = None;
         let xattrs = if self.image.info().capability.xattrs {
             self.pool.inline(&self.image.xattrs(inode.ino)?)?
@@ -259,7 +259,7 @@ impl<'a> Scan<'a> {
                 Body::Flat(0)
             }
         };
-        let made = Made {
+        let made = ShownInode {
             shown: inode,
             body,
             xattrs,
@@ -280,7 +280,7 @@ impl<'a> Scan<'a> {
         Ok(Body::Flat(start / BLOCK))
     }
 
-    fn write_target(&mut self, ino: Ino, made: &Made, tail: usize) -> Result<()> {
+    fn write_target(&mut self, ino: Ino, made: &ShownInode, tail: usize) -> Result<()> {
         let target = self.image.read_link(ino)?;
         match made.tail() {
             0 => {

@@ -86,7 +86,7 @@ pub(super) fn is_wide(block: u64) -> bool {
     block >= WIDE
 }
 
-/// Fills a buffer with bytes of a part from an offset on, and with zeros behind its end.
+/// Fills a buffer with bytes of a part from an offset on, and with zeros past its end.
 pub(super) fn copy_from(part: &[u8], place: u64, buf: &mut [u8]) {
     let from = usize::try_from(place)
         .ok()

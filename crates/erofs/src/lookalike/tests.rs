@@ -85,7 +85,7 @@ fn everything_is_there() {
     }
     let (_, made) = look(sample(0));
     let times = made.losses().first().unwrap();
-    assert!(times.what.starts_with("times of access") && times.count > 30);
+    assert!(times.what.starts_with("access or inode change times") && times.count > 30);
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn holes_are_kept_and_maps_stay_small() {
 }
 
 #[test]
-fn addresses_of_more_than_32_bits_are_told() {
+fn reports_addresses_beyond_32_bits() {
     let mut b = Builder::new(meta(0o755, 0, 0), 4096);
     let step = 1 << 44;
     for name in ["a", "b", "c"] {
@@ -270,7 +270,7 @@ fn addresses_of_more_than_32_bits_are_told() {
 }
 
 #[test]
-fn what_is_damaged_is_an_error_and_not_zeros() {
+fn damage_is_an_error_and_not_zeros() {
     let mut b = Builder::new(meta(0o755, 0, 0), 4096);
     let file = b.file(
         Builder::ROOT,

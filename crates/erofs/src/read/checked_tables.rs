@@ -3,16 +3,16 @@
 //! In: inodes whose tables were checked. Out: whether an inode is among them.
 //!
 //! **Invariant:** metadata never changes, so no result is out of date; only good ones are kept, so
-//! a table that is not in order is refused each time. At most `MOST` are kept, which is some 300
-//! KiB.
+//! a table that is not in order is refused each time. At most `MAX_RESULTS` are kept, which is some
+//! 300 KiB.
 
 use std::collections::HashSet;
 use std::sync::{PoisonError, RwLock};
 
 use sinterfs_model::Result;
 
-/// How many results are kept; one more replaces all of them.
-const MOST: usize = 1 << 14;
+/// The number of results that are kept; one more replaces all of them.
+const MAX_RESULTS: usize = 1 << 14;
 
 /// The inodes whose extents are sorted, disjoint and inside the file.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ impl CheckedTables {
         drop(known);
         check()?;
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST {
+        if known.len() >= MAX_RESULTS {
             known.clear();
         }
         known.insert(nid);

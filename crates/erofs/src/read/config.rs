@@ -1,4 +1,4 @@
-//! The algorithms of an image and their configurations, behind the superblock.
+//! The algorithms of an image and their configurations, after the superblock.
 //!
 //! In: the image. Out: which algorithms it uses, and the parameters of their decoders.
 //!

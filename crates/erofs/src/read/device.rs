@@ -1,4 +1,4 @@
-//! Where bytes are: in the image itself, or on one of its further devices.
+//! The location of bytes: in the image itself, or on one of its further devices.
 //!
 //! In: an address (device and byte). Out: the source that has it, and the offset in that.
 //!
@@ -22,7 +22,7 @@ pub struct Slot {
     pub blocks: u64,
     /// Its first block in the address space that all devices share; 0 if it has none.
     pub first_block: u64,
-    /// What the device itself begins with, if the image says so.
+    /// The first bytes of the device, if the image records them.
     pub identity: Option<DeviceIdentity>,
 }
 
@@ -103,7 +103,7 @@ impl Address {
         u64::from(self.device) << 56 ^ self.at
     }
 
-    /// Returns the address so many bytes further.
+    /// Returns the address the given number of bytes further on.
     pub(crate) fn skip(self, bytes: u64) -> Self {
         Self {
             at: self.at.saturating_add(bytes),
@@ -212,7 +212,7 @@ impl Devices {
         extra.filter_map(move |(index, extra)| is_missing(extra).then_some(index + 1))
     }
 
-    /// Returns a mask with as many bits as the numbers of all devices need.
+    /// Returns a mask wide enough for the numbers of all devices.
     pub(crate) fn mask(&self) -> u16 {
         let devices = (self.extra.len() + 1).next_power_of_two();
         u16::try_from(devices - 1).unwrap_or(u16::MAX)

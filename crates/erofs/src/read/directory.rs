@@ -142,7 +142,7 @@ impl DirBlock {
         Ok(entry)
     }
 
-    /// Returns an entry with the name that it has, whatever that is.
+    /// Returns an entry with its stored name, valid or not.
     fn stored(&self, index: usize) -> Result<Entry<'_>> {
         let bad = |what: &str| Error::corrupt(format!("entry {index}: {what}"));
         let raw = if index < self.count {

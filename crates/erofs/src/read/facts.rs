@@ -1,4 +1,4 @@
-//! What the format stores of an inode, as programs that show the layout want it.
+//! The stored fields of an inode, for programs that show the layout.
 //!
 //! **Invariant:** reads metadata only; content is not decoded.
 
@@ -18,7 +18,7 @@ pub struct InodeFacts {
     pub layout: u8,
     /// Bytes of the inode itself.
     pub inode_bytes: u64,
-    /// Bytes of extended attributes behind it.
+    /// Bytes of extended attributes after it.
     pub xattr_bytes: u64,
     /// Bytes of content.
     pub size: u64,
@@ -36,22 +36,22 @@ pub struct InodeFacts {
     pub links: u32,
     /// The time of modification.
     pub mtime: Time,
-    /// Where the content is, in order.
+    /// The locations of the content, in order.
     pub extents: Vec<StoredExtent>,
 }
 
-/// Where a range of content is stored.
+/// The location of a range of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredExtent {
-    /// Where the range begins in the content.
+    /// The start of the range in the content.
     pub start: u64,
     /// Its length.
     pub len: u64,
     /// The offset of the stored bytes in the image; 0 for what has none, as in the packed inode.
     pub at: u64,
-    /// How many these are.
+    /// Their number.
     pub stored: u64,
-    /// The number of the device besides the image that they are on; 0 for the image.
+    /// The number of the device that holds them; 0 for the image.
     pub device: u16,
 }
 

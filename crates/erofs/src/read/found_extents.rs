@@ -2,16 +2,16 @@
 //!
 //! In: extents of one inode. Out: the one at a position.
 //!
-//! **Invariant:** extents never change, so none is out of date. At most `MOST` are kept, which is
-//! some 300 KiB.
+//! **Invariant:** extents never change, so none is out of date. At most `MAX_EXTENTS` are kept,
+//! which is some 300 KiB.
 
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
 
 use super::mapped::MappedExtent;
 
-/// How many extents are kept; one more replaces all of them.
-const MOST: usize = 4096;
+/// The number of extents that are kept; one more replaces all of them.
+const MAX_EXTENTS: usize = 4096;
 
 /// Extents by their starts.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ impl FoundExtents {
     /// Remembers an extent.
     pub(super) fn put(&self, mapped: MappedExtent) {
         let mut runs = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if runs.len() >= MOST {
+        if runs.len() >= MAX_EXTENTS {
             runs.clear();
         }
         runs.insert(mapped.start, mapped);

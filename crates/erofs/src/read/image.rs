@@ -1,8 +1,8 @@
-//! `sinterfs_model::Image` for an opened EROFS image: everything is read from the metadata when it
-//! is asked for.
+//! `sinterfs_model::Image` for an opened EROFS image: everything is read from the metadata on
+//! demand.
 //!
-//! **Invariant:** inode numbers are those of EROFS; a cursor is a block of the directory and an
-//! entry of that.
+//! **Invariant:** inode numbers are the EROFS nids; a cursor is a block of the directory and an
+//! entry in that block.
 
 use std::ops::ControlFlow;
 

@@ -34,14 +34,14 @@ impl Erofs {
             .map_err(|error| meta.locate(error, "inode"))
     }
 
-    /// Returns the error for an inode behind the end of its area. Without the root there is nothing
+    /// Returns the error for an inode past the end of its area. Without the root there is nothing
     /// to read; other numbers may be ones that the caller has made up.
     #[cold]
     fn inode_behind_end(&self, nid: u64, meta: MetaOffset) -> Error {
         if nid != self.superblock.root {
             return Error::no_inode(nid);
         }
-        let what = "the root inode is behind the end of the image, which may have been cut";
+        let what = "the root inode is past the end of the image, which may have been cut";
         meta.locate(Error::corrupt(what), "inode")
     }
 
@@ -115,7 +115,7 @@ impl Erofs {
             .ok_or_else(|| Error::unsupported(format!("unknown layout {bits} of data")))?;
         let kind = FileType::from_mode(u32::from(common.mode))
             .ok_or_else(|| Error::corrupt(format!("unknown type: mode {:o}", common.mode)))?;
-        // the count is one more than the words behind the header
+        // the count is one more than the words after the header
         let xattr_len = match common.xattr_count {
             0 => 0,
             count => size_of::<XattrHeader>() as u64 + u64::from(count - 1) * XATTR_WORD,
@@ -151,7 +151,7 @@ impl Erofs {
         let node = self.node(nid).map_err(|error| match error.kind() {
             Kind::NotFound => {
                 let what = format!(
-                    "the {name} {nid:#x} is behind the end of the image, which may have been cut"
+                    "the {name} {nid:#x} is past the end of the image, which may have been cut"
                 );
                 Error::corrupt(what).within("superblock")
             }

@@ -1,5 +1,5 @@
-//! What checking and dumping need beyond `sinterfs_model::Image`: entries as they are stored,
-//! inodes with all that belongs to them.
+//! Additional access for checking and dumping, beyond `sinterfs_model::Image`: entries as they are
+//! stored, inodes with all that belongs to them.
 //!
 //! **Invariant:** reads metadata only; content is not decoded.
 
@@ -21,7 +21,7 @@ pub(crate) struct RawEntry<'a> {
     pub(crate) kind: Option<FileType>,
 }
 
-/// Where content of a file is stored.
+/// The location of content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredRun {
     /// Its number in extents.
@@ -32,7 +32,7 @@ pub struct StoredRun {
     pub algorithm: Option<Algorithm>,
 }
 
-/// What inspecting an inode found.
+/// The result of inspecting an inode.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Inspected {
     pub(crate) kind: FileType,

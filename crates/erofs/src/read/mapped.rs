@@ -1,10 +1,10 @@
-//! What a map finds: ranges of content and where each is stored.
+//! Results of a map: ranges of content and their locations.
 
 use crate::layout::Algorithm;
 use crate::read::device::Address;
 use crate::read::meta_offset::MetaOffset;
 
-/// Where the bytes of an extent are.
+/// The location of the bytes of an extent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ContentLocation {
     /// Nowhere: they are zeros.
@@ -19,7 +19,7 @@ pub(crate) enum ContentLocation {
     Pcluster(Pcluster),
 }
 
-/// Where the stored bytes of a pcluster are.
+/// The location of the stored bytes of a pcluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PclusterLocation {
     /// On a device.

@@ -1,8 +1,8 @@
-//! Offsets in metadata: in the image itself, or in the metabox, an inode of its own.
+//! Offsets in metadata: in the image itself, or in the metabox, a hidden inode.
 
 use sinterfs_model::Error;
 
-/// Where metadata is.
+/// The location of metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Area {
     /// In the image itself.
@@ -34,7 +34,8 @@ impl MetaOffset {
         Self { area, at }
     }
 
-    /// Returns the offset so many bytes further, or the largest one, where nothing can be read.
+    /// Returns the offset the given number of bytes further on, or the largest offset, where
+    /// nothing can be read.
     pub(crate) fn skip(self, bytes: u64) -> Self {
         Self {
             at: self.at.saturating_add(bytes),

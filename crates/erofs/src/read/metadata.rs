@@ -1,4 +1,4 @@
-//! Reads metadata: in the image itself or in the metabox, an inode of its own.
+//! Reads metadata: in the image itself or in the metabox, a hidden inode.
 //!
 //! In: an offset. Out: bytes or a typed structure.
 //!
@@ -20,7 +20,7 @@ use crate::layout::{IN_METABOX, INODE_SLOT};
 /// The bytes of the image that are read at once.
 const PAGE: u64 = 16 << 10;
 
-/// What marks the keys of pages, in place of the length of a pcluster.
+/// The mark of page keys, in place of the length of a pcluster.
 const METADATA_PAGES: u128 = u32::MAX as u128;
 
 impl Erofs {

@@ -24,7 +24,7 @@ pub(crate) struct ErofsInode {
     pub(crate) start: u32,
     /// High bits of the first block; `None` where addresses have 32 bits.
     pub(crate) start_high: Option<u16>,
-    /// Bytes of extended attributes behind the inode.
+    /// Bytes of extended attributes after the inode.
     pub(crate) xattr_len: u64,
     pub(crate) dot_omitted: bool,
 }

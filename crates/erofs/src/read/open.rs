@@ -86,7 +86,7 @@ impl Erofs {
 /// the superblock.
 pub fn needed_devices(source: &Arc<dyn ReadAt>, offset: u64) -> Result<Vec<Slot>> {
     let source = window(Arc::clone(source), offset)?;
-    // whether the checksum matters is for who opens the image
+    // the caller decides whether the checksum matters
     let superblock = Superblock::read(&*source, true)?;
     let slots = superblock.devices;
     let devices = Devices::new(source, &slots, &[], superblock.block_bits)?;

@@ -2,16 +2,16 @@
 //!
 //! In: a page's key in the cache, and how to find it there. Out: bytes of it.
 //!
-//! **Invariant:** a key stands for the same bytes for as long as the process lives, so nothing here
-//! is ever out of date. A thread keeps `PAGES` pages.
+//! **Invariant:** a key identifies the same bytes for the life of the process, so nothing here is
+//! ever stale. A thread keeps `PAGES` pages.
 
 use std::cell::RefCell;
 
 use sinterfs_block::cache::HeldBlock;
 use sinterfs_model::Result;
 
-/// How many pages a thread keeps: those of an inode with its map, of the packed inode's map, of
-/// directories, and of shared attributes are in different places.
+/// The number of pages that a thread keeps: an inode with its map, the packed inode's map,
+/// directories, and shared attributes are in different places.
 const PAGES: usize = 4;
 
 thread_local! {

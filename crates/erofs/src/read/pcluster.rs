@@ -3,8 +3,8 @@
 //! In: a pcluster and a range of its content. Out: these bytes, from the cache or decoded.
 //!
 //! **Invariant:** a pcluster of a file that is read whole is decoded straight into the reader's
-//! memory, if it is not in the cache already; only those that are read in part, and those of
-//! directories, are kept. Stored and decoded lengths are within the format's bounds.
+//! memory, if it is not in the cache already; only pclusters that are read in part, and pclusters
+//! of directories, are kept. Stored and decoded lengths are within the format's bounds.
 
 use std::cell::Cell;
 
@@ -91,7 +91,7 @@ impl Erofs {
         };
         let lz4 = cluster.algorithm == Algorithm::Lz4;
         if lz4 && !self.superblock.has(incompat::ZERO_PADDING) {
-            // the padding is behind the stream, which does not record its length
+            // the padding follows the stream, which does not record its length
             return codec.decode_part(stored, content);
         }
         let stream = self.without_padding(stored)?;

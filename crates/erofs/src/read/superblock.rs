@@ -30,7 +30,7 @@ pub struct Superblock {
     pub incompat: u32,
     /// The CRC32C, if the image has one.
     pub checksum: Option<u32>,
-    /// What is wrong with the CRC32C of an image that is read all the same.
+    /// The CRC32C error of an image that is read in spite of it.
     pub wrong_checksum: Option<String>,
     /// The number of the root inode.
     pub root: u64,
@@ -58,7 +58,7 @@ pub struct Superblock {
     pub packed: Option<u64>,
     /// The number of the metabox, if there is one.
     pub metabox: Option<u64>,
-    /// The devices besides the image.
+    /// The devices in addition to the image.
     pub devices: Vec<Slot>,
     /// The parameters of the algorithms.
     pub configs: Configs,

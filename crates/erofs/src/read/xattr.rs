@@ -1,8 +1,8 @@
-//! Extended attributes: behind the inode, shared ones by number, names with long prefixes.
+//! Extended attributes: after the inode, shared ones by number, names with long prefixes.
 //!
 //! In: a node. Out: full names and values, sorted by name.
 //!
-//! **Invariant:** memory is bounded by the format: a quarter of a megabyte behind an inode and 255
+//! **Invariant:** memory is bounded by the format: a quarter of a megabyte after an inode and 255
 //! shared attributes of 64 KiB. Of two attributes of one name the first one counts, as for the
 //! kernel.
 

@@ -1,8 +1,8 @@
-//! Where the content of files is: in a row of blocks and behind the inode, in extents, in
+//! The location of files' content: in consecutive blocks and after the inode, in extents, in
 //! pclusters, in chunks, or in the packed inode.
 //!
 //! In: the tables of content and the content map. Out: for each file what its inode records.
-//! **Invariant:** the map follows the geometry that the writer asked for, or that is an error.
+//! **Invariant:** a map that does not follow the writer's geometry is an error.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use super::packed_tails::SharedTail;
 use super::unit_table::{PlacedUnit, map_violates_geometry};
 use crate::layout::Algorithm;
 
-/// Where the content of an inode is.
+/// The location of the content of an inode.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Body {
     /// In a row of blocks from this one on.
@@ -125,7 +125,7 @@ fn last_fragment(tables: &ContentTables, extents: &[MapExtent]) -> Option<(u32, 
     is_fragment.then_some((block.0, offset, len))
 }
 
-/// Returns whether all of a content is in the packed inode, in a row of units of its own.
+/// Returns whether all of a content is in the packed inode, in consecutive units.
 fn is_all_packed(tables: &ContentTables, extents: &[MapExtent]) -> bool {
     tables.options.packs_all() && !extents.is_empty() && !has_holes(extents)
 }
@@ -233,7 +233,7 @@ fn chunks(tables: &ContentTables, extents: &[MapExtent]) -> Result<ChunkMap> {
     for extent in extents {
         let start = match extent {
             MapExtent::Hole { .. } => None,
-            // tails are kept only of what is in a row
+            // tails are kept only for contiguous content
             MapExtent::Data { .. } => Some(whole_unit(tables, extent)?.1.start),
         };
         pieces.push(extent_len(extent), start);

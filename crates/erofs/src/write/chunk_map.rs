@@ -42,7 +42,7 @@ pub(super) struct ChunkPieces {
     on_device: bool,
     size: u64,
     block: BlockSize,
-    /// Where each range begins in the file and in the image; `None` for a hole.
+    /// The start of each range in the file and in the image; `None` for a hole.
     found: Vec<(u64, Option<u64>)>,
 }
 
@@ -60,7 +60,7 @@ impl ChunkPieces {
         Self { block, ..self }
     }
 
-    /// Adds a range of so many bytes that is stored at an offset, or a hole.
+    /// Adds a range of the given length that is stored at an offset, or a hole.
     pub(super) fn push(&mut self, len: u64, start: Option<u64>) {
         let goes_on = self.found.last().is_some_and(|&(from, place)| {
             let next = place.map(|place| place.saturating_add(self.size - from));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_an_error() {
+    fn refuses_files_that_do_not_fit() {
         let mut pieces = ChunkPieces::default();
         pieces.push(4096, Some(4096));
         pieces.push(1 << 40, None);

@@ -30,13 +30,13 @@ pub(super) struct ClusterMap {
     size: u64,
     /// The offset of the last part of the content in the packed inode, if it is there.
     fragment: Option<u64>,
-    /// The stored length of the last pcluster, if it is behind the indexes.
+    /// The stored length of the last pcluster, if it follows the indexes.
     inline: Option<u32>,
     /// The number of the algorithm.
     algorithm: u8,
     /// Whether pclusters may have several blocks.
     big: bool,
-    /// Whether indexes are full, whatever the map is.
+    /// Whether indexes are full for any map.
     legacy: bool,
 }
 
@@ -76,7 +76,7 @@ impl ClusterMap {
         self.add(raw, head)
     }
 
-    /// Adds content that is the first part of what a pcluster holds.
+    /// Adds content that is the first part of a pcluster's content.
     pub(super) fn push_ref(&mut self, one: &PclusterRef, block: u64) -> Result<()> {
         self.push(one.whole, block, one.stored)?;
         self.size -= u64::from(one.whole - one.raw);
@@ -110,7 +110,7 @@ impl ClusterMap {
         self.add(raw, head)
     }
 
-    /// Adds the end of the content, an inline tail of so many stored bytes.
+    /// Adds the end of the content, an inline tail of the given stored length.
     pub(super) fn end_inline(&mut self, raw: u32, len: u32) -> Result<()> {
         self.inline = Some(len);
         self.add(raw, self.head(ClusterType::Head1))

@@ -2,7 +2,7 @@
 //! configuration that readers get.
 //!
 //! In: text like `zstd:level=19`, then raw bytes. Out: streams of the codec. **Invariant:** the
-//! result depends on the bytes and the options alone.
+//! result depends only on the bytes and the options.
 
 use std::fmt;
 use std::str::FromStr;
@@ -50,7 +50,7 @@ pub enum Compression {
     },
 }
 
-/// How a codec fills a pcluster.
+/// The way in which a codec fills a pcluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Filling {
     /// It stops when the room is full.
@@ -124,7 +124,7 @@ impl Compression {
         }
     }
 
-    /// Returns the configuration for readers, for units and pclusters of so many bytes.
+    /// Returns the configuration for readers, for units and pclusters of the given size.
     pub(super) fn config(&self, unit: u32, cluster: u32) -> Vec<u8> {
         match self {
             Self::None => Vec::new(),
@@ -240,7 +240,7 @@ impl FromStr for Compression {
             },
             name => {
                 return Err(Error::invalid(format!(
-                    "compression `{text}`: EROFS has no `{name}` (supported: none, lz4, lz4hc, \
+                    "compression `{text}`: EROFS has no `{name}` (supported: `none`, lz4, lz4hc, \
                      lzma, deflate, zstd)"
                 )));
             }

@@ -1,4 +1,4 @@
-//! What the writer keeps of content: where units are, what they were cut into, and their tails.
+//! The writer's tables of content: the positions of units, their parts, and their tails.
 //!
 //! In: blocks in sequence. Out: for each block how much of it is written now; later, what any unit
 //! is decoded from. **Invariant:** a unit is taken once and as a whole; each table has one owner
@@ -18,12 +18,12 @@ use super::sideband::BlockSideband;
 use super::slice_table::SliceTable;
 use super::unit_table::{UnitTable, map_violates_geometry};
 
-/// How the stored bytes of a block are written.
+/// The way in which the stored bytes of a block are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct StoredBytes {
     /// The first bytes, which are written as they are.
     pub(super) now: usize,
-    /// If above 0: so many zeros follow, and then the rest. If 0, the rest was kept.
+    /// If above 0: this number of zeros, and then the rest. If 0, the rest was kept.
     pub(super) gap: u64,
 }
 
@@ -56,7 +56,7 @@ impl ContentTables {
     ///
     /// # Errors
     /// `Invalid` for a block out of sequence, or one that its pieces or references do not cover.
-    pub(super) fn take(&mut self, block: &Block, may_keep_tail: bool) -> Result<Taken> {
+    pub(super) fn take(&mut self, block: &Block, may_keep_tail: bool) -> Result<StoredBytes> {
         let (unit, expected) = (block.sequence, self.units.len());
         if unit as usize != expected {
             return Err(Error::invalid(format!(
@@ -86,22 +86,22 @@ impl ContentTables {
         let is_kept = may_keep_tail && self.inline_tails.push(unit, bytes)?;
         self.inline_tails.has_encoded |= is_kept && !is_flat;
         Ok(if is_kept || tail == 0 {
-            Taken { now, gap: 0 }
+            StoredBytes { now, gap: 0 }
         } else if is_flat {
-            Taken {
+            StoredBytes {
                 now: stored,
                 gap: 0,
             }
         } else {
-            // a pcluster without a place behind the inode becomes a whole block
-            Taken {
+            // a pcluster without a place after the inode becomes a whole block
+            StoredBytes {
                 now,
                 gap: BLOCK - tail as u64,
             }
         })
     }
 
-    /// Returns whether an inline tail may have so many bytes.
+    /// Returns whether an inline tail may have the given length.
     fn is_short_tail(&self, len: usize) -> bool {
         let is_half = 2 * len as u64 <= self.options.extended.block.bytes();
         is_short_tail(len) && is_half
@@ -171,7 +171,7 @@ impl ContentTables {
         })
     }
 
-    /// Moves all content by so many bytes.
+    /// Moves all content by the given number of bytes.
     pub(super) fn move_by(&mut self, bytes: u64) {
         self.units.move_by(bytes);
         self.inline_tails.move_by(bytes);
@@ -179,7 +179,7 @@ impl ContentTables {
     }
 }
 
-/// Returns whether what a block was cut into is all of it but a shared tail of so many bytes; a
+/// Returns whether the parts of a block are all of it but a shared tail of the given length; a
 /// block that was not cut must not be longer than its content.
 fn covers(block: &Block, encoded: Option<&EncodedUnit>, shared: u32) -> bool {
     let stored = block.bytes.len() as u64;

@@ -2,7 +2,7 @@
 //!
 //! In: the content of a unit. Out: what it is decoded from, in order, and the bytes to be stored.
 //! **Invariant:** references, the inline tail and the shared tail cover the unit without gaps; the
-//! result depends on the content and the options alone. `dedupe` cuts around earlier content by the
+//! result depends only on the content and the options. `dedupe` cuts around earlier content by the
 //! same steps.
 
 use sinterfs_model::{Result, StoredPart};
@@ -12,7 +12,7 @@ use super::encoded::{PclusterRef, piece};
 use super::limits::BLOCK;
 use super::search::{ClusterSearch, Step, TailRule, saves_blocks};
 
-/// How a unit is cut.
+/// The way in which a unit is cut.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CutRule {
     /// The most stored bytes of a pcluster, or the most content of an extent.
@@ -21,18 +21,18 @@ pub(super) struct CutRule {
     pub(super) in_blocks: bool,
     /// Whether they begin with what they hold; else with zeros.
     pub(super) zeros_behind: bool,
-    /// What may become of the tail.
+    /// The options for the tail.
     pub(super) tail: TailRule,
 }
 
 /// A unit that was cut.
 #[derive(Debug, Default)]
 pub(super) struct Cut {
-    /// Where its content is.
+    /// The location of its content.
     pub(super) refs: Vec<PclusterRef>,
-    /// What is stored of it, an inline tail last.
+    /// Its stored parts, an inline tail last.
     pub(super) bytes: Vec<u8>,
-    /// The tail that goes behind the inode.
+    /// The tail that goes after the inode.
     pub(super) inline: Option<StoredPart>,
     /// The length of the tail that shares pclusters with others; its bytes are not among `bytes`.
     pub(super) shared_tail: usize,
@@ -157,7 +157,8 @@ impl<'a> Cutter<'a> {
         Ok(is_pcluster.then_some((taken, stream)))
     }
 
-    /// Adds content that was encoded; in blocks with zeros in front, which readers skip, or behind.
+    /// Adds content that was encoded; in blocks with zeros before it, which readers skip, or after
+    /// it.
     fn add(&mut self, raw: usize, stream: &[u8]) {
         let at = self.cut.bytes.len();
         let stored = if self.rule.in_blocks {

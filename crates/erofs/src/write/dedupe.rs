@@ -4,7 +4,7 @@
 //! In: a unit, its repeats, and the encoded units that these are in. Out: as of `cut`. Readers
 //! decode a pcluster from its start only, so a reference begins where some pcluster does and has
 //! its content up to the end of the repeat. **Invariant:** references in blocks begin in different
-//! logical clusters; the result depends on the unit, on earlier ones and on the options alone.
+//! logical clusters; the result depends only on the unit, earlier units and the options.
 
 use sinterfs_model::{Repeat, Result};
 
@@ -23,10 +23,10 @@ const LEAST_IN_BLOCKS: u64 = BLOCK;
 
 /// The bytes that a reference has to save elsewhere: two records of 16 bytes, and what the codec
 /// loses by seeing less.
-const LEAST: u64 = 512;
+const MIN_SAVING: u64 = 512;
 
-/// How many starts of references are tried where the first falls into the logical cluster in which
-/// something else begins.
+/// The number of starts of references that are tried if the first falls into a logical cluster in
+/// which something else begins.
 const STARTS: usize = 3;
 
 /// Cuts a unit, whose number is given. `find` returns an earlier unit.
@@ -97,12 +97,16 @@ fn saves_enough(found: &[PclusterRef], in_blocks: bool) -> bool {
             u64::from(one.stored) * u64::from(one.raw) / u64::from(one.whole.max(1))
         }
     };
-    let least = if in_blocks { LEAST_IN_BLOCKS } else { LEAST };
+    let least = if in_blocks {
+        LEAST_IN_BLOCKS
+    } else {
+        MIN_SAVING
+    };
     found.iter().map(saved).sum::<u64>() >= least
 }
 
-/// Stores what is before references, adds as many of them as indexes can express, and returns their
-/// number; leaves everything as it was if these save too little.
+/// Stores the content before references, adds as many references as indexes can express, and
+/// returns their number; leaves everything as it was if these save too little.
 fn refer(cutter: &mut Cutter<'_>, found: &[PclusterRef]) -> Result<usize> {
     let Some(first) = found.first() else {
         return Ok(0);
@@ -145,8 +149,8 @@ fn can_be_indexed(one: &PclusterRef, len: usize) -> bool {
     has_indexes(one, one.end()) || is_last && u64::from(one.stored) <= BLOCK
 }
 
-/// Makes what is between the last reference and the next one, at `start`, begin in a logical
-/// cluster of its own by taking some content from the last one. Returns whether it does.
+/// Makes the content between the last reference and the next one, at `start`, begin in a separate
+/// logical cluster by taking some content from the last one. Returns whether it does.
 fn make_room(cutter: &mut Cutter<'_>, start: u32) -> bool {
     let (unit, done) = (cutter.unit, cutter.done as u32);
     let Some(last) = cutter.cut.refs.last_mut() else {
@@ -167,7 +171,7 @@ fn make_room(cutter: &mut Cutter<'_>, start: u32) -> bool {
     true
 }
 
-/// Returns whether a reference that ends at an offset has as many indexes as it needs.
+/// Returns whether a reference that ends at an offset has enough indexes.
 fn has_indexes(one: &PclusterRef, end: u32) -> bool {
     let needed = if u64::from(one.stored) > BLOCK { 2 } else { 1 };
     lcluster(one.start) + needed <= lcluster(end)

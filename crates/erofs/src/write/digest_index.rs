@@ -1,18 +1,18 @@
 //! Chunks, pclusters and shared tails by their digests, so that equal ones are stored once.
 //!
-//! In: digests in the order of the image. Out: where an equal one is. **Invariant:** what is found
-//! depends on that order alone; memory is bounded.
+//! In: digests in the order of the image. Out: where an equal one is. **Invariant:** results depend
+//! only on that order; memory is bounded.
 
 use std::collections::HashMap;
 
 /// The most digests that are kept by default, as many as a table of 170 MB has room for; later ones
 /// are looked up but not kept.
-const MOST: usize = 7 << 19;
+const MAX_DIGESTS: usize = 7 << 19;
 
-/// A cryptographic digest of what is stored.
+/// A cryptographic digest of stored content.
 pub(super) type Digest = [u8; 32];
 
-/// The offsets of what has been stored.
+/// The offsets of stored content.
 #[derive(Debug)]
 pub(super) struct DigestIndex {
     offsets: HashMap<Digest, u64>,
@@ -21,12 +21,12 @@ pub(super) struct DigestIndex {
 
 impl Default for DigestIndex {
     fn default() -> Self {
-        Self::with_limit(MOST)
+        Self::with_limit(MAX_DIGESTS)
     }
 }
 
 impl DigestIndex {
-    /// Creates an empty index that keeps so many digests.
+    /// Creates an empty index that keeps at most the given number of digests.
     pub(super) fn with_limit(most: usize) -> Self {
         Self {
             offsets: HashMap::new(),

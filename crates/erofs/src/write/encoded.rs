@@ -2,8 +2,8 @@
 //! stored with earlier units.
 //!
 //! In: each unit when it is encoded. Out: any unit, if need be when it has been encoded.
-//! **Invariant:** units are begun in sequence and wait for earlier ones alone, so that the earliest
-//! never waits; if one fails, all that wait do. Memory: 24 bytes for each reference.
+//! **Invariant:** units are begun in sequence and wait only for earlier ones, so the earliest never
+//! waits; if one fails, all waiting units fail. Memory: 24 bytes for each reference.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -54,7 +54,7 @@ impl PclusterRef {
         self.raw < self.whole && !self.is_plain()
     }
 
-    /// Returns the offset of the first byte behind the range.
+    /// Returns the offset of the first byte after the range.
     pub(super) fn end(&self) -> u32 {
         self.start + self.raw
     }
@@ -63,11 +63,11 @@ impl PclusterRef {
 /// A unit that was encoded.
 #[derive(Debug, Clone)]
 pub(super) struct EncodedUnit {
-    /// Where its content is, in the order of the content.
+    /// The locations of its content, in the order of the content.
     pub(super) refs: Arc<[PclusterRef]>,
     /// Whether the unit is stored uncompressed as a whole.
     pub(super) is_flat: bool,
-    /// The last pcluster, or the tail of a flat unit, if it may go behind the inode. No later unit
+    /// The last pcluster, or the tail of a flat unit, if it may go after the inode. No later unit
     /// refers to it.
     pub(super) inline: Option<StoredPart>,
 }

@@ -1,8 +1,8 @@
 //! The encoder that worker threads share.
 //!
 //! In: units of content. Out: their blocks; beside these, in the sideband, what later units may
-//! refer to, and the tails that share pclusters. **Invariant:** a block depends on the unit, on
-//! those that its repeats are in, and on the options alone.
+//! refer to, and the tails that share pclusters. **Invariant:** a block depends only on the unit,
+//! the units that its repeats refer to, and the options.
 
 use std::sync::Arc;
 

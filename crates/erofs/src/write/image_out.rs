@@ -6,7 +6,7 @@ use sinterfs_model::{Error, Result};
 
 use super::limits::{BLOCK, BlockSize};
 
-/// How many bytes are written at once.
+/// The number of bytes that are written at once.
 const WRITE_LEN: usize = 1 << 20;
 
 /// An output that is written from front to back.
@@ -14,7 +14,7 @@ pub(super) struct ImageOut {
     sink: Box<dyn Sink>,
     /// Bytes of an EROFS block.
     block: u64,
-    /// The offset of the next byte, behind those that are buffered.
+    /// The offset of the next byte, after the buffered bytes.
     pub(super) offset: u64,
     hash: Xxh3,
     waiting: Vec<u8>,

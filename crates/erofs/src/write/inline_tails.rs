@@ -9,14 +9,14 @@ use sinterfs_model::Result;
 
 use super::slice_table::SliceTable;
 
-/// The most bytes of tails that are kept; later ones get blocks of their own.
+/// The maximum number of bytes of tails that are kept; later tails get separate blocks.
 pub(super) const INLINE_TAILS_MAX: usize = 256 << 20;
 
 /// All inline tails.
 #[derive(Debug, Default)]
 pub(super) struct InlineTails {
     pub(super) tails: SliceTable<u8>,
-    /// Where tails were written that turned out to have no place behind an inode, by unit.
+    /// The positions of tails that turned out to have no place after an inode, by unit.
     pub(super) displaced: BTreeMap<u32, u64>,
     /// Whether some tails are pclusters.
     pub(super) has_encoded: bool,
@@ -37,7 +37,7 @@ impl InlineTails {
         self.tails.get(unit)
     }
 
-    /// Moves the tails that were written by so many bytes.
+    /// Moves the written tails by the given number of bytes.
     pub(super) fn move_by(&mut self, bytes: u64) {
         for offset in self.displaced.values_mut() {
             *offset = offset.saturating_add(bytes);

@@ -1,4 +1,4 @@
-//! Where inodes are in the metadata.
+//! The positions of inodes in the metadata.
 //!
 //! In: the size of each inode, in the order of the image. Out: its offset. **Invariant:** neither
 //! an inode's own bytes nor its inline tail cross a block.
@@ -8,7 +8,7 @@ use sinterfs_model::{Content, NodeId, Tree};
 use super::limits::BlockSize;
 use crate::layout::INODE_SLOT;
 
-/// The sizes of an inode and of what follows it, in bytes.
+/// The sizes of an inode and of the data after it, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InodeSize {
     /// The inode itself.
@@ -19,7 +19,8 @@ pub(crate) struct InodeSize {
     pub(crate) tail: u64,
 }
 
-/// Where all metadata is, in the order of the image; what is not a number of an inode is in blocks.
+/// The location of all metadata, in the order of the image; values other than inode numbers are in
+/// blocks.
 #[derive(Debug)]
 pub(super) struct MetadataLayout {
     /// The first block of shared attributes.

@@ -21,7 +21,8 @@ use super::{directories, extent_map};
 use crate::layout::compressed::MapHeader;
 use crate::layout::{DataLayout, InodeCompact, InodeExtended, format};
 
-/// What inodes are made of besides the tables of content, which change while the image is laid out.
+/// The input for inodes, apart from the tables of content, which change while the image is laid
+/// out.
 #[derive(Debug)]
 pub(super) struct Inodes<'a> {
     pub(super) tree: &'a Tree,
@@ -52,8 +53,8 @@ impl Inodes<'_> {
         self.nids.get(node.index()).copied().unwrap_or(0)
     }
 
-    /// Makes the inode of a node. The blocks of a directory begin at `dir_block`, which is moved to
-    /// the one behind them.
+    /// Makes the inode of a node. The blocks of a directory begin at `dir_block`, which is moved
+    /// past them.
     pub(super) fn inode<'s>(
         &'s self,
         tables: &'s ContentTables,
@@ -188,7 +189,7 @@ impl Inodes<'_> {
 }
 
 impl Inode<'_> {
-    /// Returns the sizes of the inode and of what follows it.
+    /// Returns the sizes of the inode and of the data after it.
     pub(super) fn size(&self) -> InodeSize {
         InodeSize {
             inode: own_len(self.is_compact) as u64,
@@ -213,7 +214,7 @@ fn flat(start: u64, len: usize, tail: Cow<'_, [u8]>) -> Content<'_> {
     }
 }
 
-/// Returns the length of the inline tail of content of so many bytes in a row of blocks.
+/// Returns the length of the inline tail of content of the given length in consecutive blocks.
 pub(crate) fn tail_of(size: u64, block: BlockSize) -> u64 {
     match size % block.bytes() {
         tail if tail <= block.inline_max() => tail,

@@ -14,7 +14,7 @@ pub(crate) const BLOCK: u64 = 1 << BLOCK_BITS;
 /// little, and a reader of all inodes would read them, too.
 pub(super) const FILE_INLINE_MAX: u64 = BLOCK / 2;
 
-/// Returns whether an inline tail of a file may have so many bytes.
+/// Returns whether an inline tail of a file may have the given length.
 pub(super) fn is_short_tail(len: usize) -> bool {
     (1..=FILE_INLINE_MAX).contains(&(len as u64))
 }

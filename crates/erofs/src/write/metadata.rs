@@ -99,7 +99,7 @@ impl ErofsWriter {
         Ok(Some(at))
     }
 
-    /// Writes the tails of files that are not in rows of blocks, so that they do not fit behind
+    /// Writes the tails of files that are not in consecutive blocks, and so do not fit after
     /// inodes.
     fn write_displaced_tails(&mut self, map: &ContentMap) -> Result<()> {
         let mut offsets = BTreeMap::new();
@@ -138,9 +138,9 @@ impl ErofsWriter {
         Ok(targets)
     }
 
-    /// Ends the device for content, if there is one: its addresses follow those of the image, so
-    /// that both may also be one file. Its first block identifies it, and is written last, so that
-    /// no image accepts a device that is written in place until it is complete.
+    /// Ends the device for content, if there is one: its addresses follow the image's, so both may
+    /// also be one file. Its first block identifies it, and is written last, so that no image
+    /// accepts a device that is written in place until it is complete.
     fn device(&mut self, first_block: u64) -> Result<Option<Device>> {
         let (Some(blob), Some(DeviceName(tag))) = (&mut self.blob, self.options.device) else {
             return Ok(None);
@@ -164,7 +164,7 @@ impl ErofsWriter {
     }
 }
 
-/// Assigns numbers to all inodes, behind shared attributes and directories that begin at these
+/// Assigns numbers to all inodes, after shared attributes and directories that begin at these
 /// blocks.
 fn lay_out(
     inodes: &mut Inodes<'_>,
@@ -195,7 +195,7 @@ fn lay_out(
     })
 }
 
-/// Writes the blocks of directories that do not fit behind their inodes.
+/// Writes the blocks of directories that do not fit after their inodes.
 fn write_directories(out: &mut ImageOut, inodes: &Inodes<'_>, order: &[NodeId]) -> Result<()> {
     for &node in order {
         if let model::Content::Directory { .. } = inodes.tree.node(node).content {

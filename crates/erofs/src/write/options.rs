@@ -29,15 +29,15 @@ const PLAIN_UNIT: u32 = 1 << 20;
 /// The shortest repeat that is referred to where pclusters need no whole blocks.
 const REPEAT_MIN: u32 = 1 << 10;
 
-/// Files and tails shorter than so many pclusters go into fragments as they are, so that similar
+/// Files and tails shorter than this number of pclusters go into fragments whole, so that similar
 /// ones are encoded together.
 const SHARED_CLUSTERS: u32 = 4;
 
-/// Those with more bytes than this do not, unless a pcluster has more. Of longer files the tail
-/// behind the last full pcluster is shared.
+/// Those with more bytes than this do not, unless a pcluster has more. For longer files, the tail
+/// after the last full pcluster is shared.
 const SHARED_MAX: u32 = 128 << 10;
 
-/// How an image is written.
+/// Options for writing an image.
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
     /// A power of two from 4 KiB to 1 MiB: bytes of content that are encoded together; for kernels
@@ -163,7 +163,7 @@ impl WriteOptions {
                 "ztailpacking: without compression, tails are always inline",
             )),
             Some((what, ..)) if !is_compressed => Err(Error::invalid(format!(
-                "{what}: files have clusters only where they are compressed"
+                "{what}: only compressed files have clusters"
             ))),
             _ => Ok(()),
         }
@@ -219,7 +219,7 @@ impl WriteOptions {
             return Ok(());
         }
         Err(Error::invalid(
-            "legacy-compress: kernels before 5.4 know LZ4 in pclusters of 4 KiB alone, without \
+            "legacy-compress: kernels before 5.4 support only LZ4 in pclusters of 4 KiB, without \
              fragments, ztailpacking, dedupe and extents: choose 5.4 as the oldest kernel",
         ))
     }
@@ -293,7 +293,7 @@ impl WriteOptions {
         }
     }
 
-    /// Returns whether the last pcluster of a file may go behind its inode.
+    /// Returns whether the last pcluster of a file may go after its inode.
     pub(super) fn inline_tails(&self) -> bool {
         let pays = self.kernel.knows_inline_clusters() && !self.extended.dedupe;
         let wanted = self.extended.ztailpacking.unwrap_or(pays);
@@ -308,13 +308,12 @@ impl WriteOptions {
         wanted && self.kernel.knows_fragments()
     }
 
-    /// Returns whether the tails behind the last full pclusters of files share pclusters.
+    /// Returns whether the tails after the last full pclusters of files share pclusters.
     pub(super) fn shares_tails(&self) -> bool {
         self.form() == Form::Clusters && self.has_fragments() && !self.packs_all()
     }
 
-    /// Returns whether files refer to equal pclusters of each other, at whatever offset in a page
-    /// these begin.
+    /// Returns whether files refer to equal pclusters of each other, at any offset in a page.
     pub(super) fn shares_clusters(&self) -> bool {
         let is_allowed = self.extended.dedupe || self.shares_tails();
         self.form() == Form::Clusters && is_allowed && !self.packs_all()
@@ -347,10 +346,10 @@ impl WriteOptions {
 pub struct Extended {
     /// Whether files refer to content of earlier files.
     pub dedupe: bool,
-    /// Whether the last pcluster of a file goes behind its inode; `None` where that saves space.
+    /// Whether the last pcluster of a file goes after its inode; `None` where that saves space.
     pub ztailpacking: Option<bool>,
     /// Whether small files and tails share pclusters; `None` for yes, unless `ztailpacking` was
-    /// asked for.
+    /// requested.
     pub fragments: Option<bool>,
     /// Whether the packed inode has the content of all files.
     pub all_fragments: bool,
@@ -399,7 +398,7 @@ impl FromStr for Extended {
     }
 }
 
-/// How content is stored.
+/// The storage of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Form {
     /// Uncompressed in a row of blocks; in extents where there are holes.
@@ -457,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_old_kernel_cannot_read_is_refused() {
+    fn refuses_features_newer_than_the_kernel() {
         let check = |kernel: &str, compression: &str, block_size| {
             let options = WriteOptions {
                 kernel: kernel.parse().unwrap(),

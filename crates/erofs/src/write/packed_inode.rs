@@ -1,5 +1,5 @@
-//! What is in the packed inode: units that are fragments, then groups of shared tails, then a table
-//! of long prefixes.
+//! The content of the packed inode: units that are fragments, then groups of shared tails, then a
+//! table of long prefixes.
 //!
 //! In: fragments by unit, groups as they are written. Out: offsets in the packed inode.
 //! **Invariant:** fragments are in the order of their units; memory is 16 bytes for each fragment,
@@ -15,9 +15,9 @@ use super::unit_table::map_violates_geometry;
 pub(super) struct PackedInode {
     /// The units that are fragments, and their offsets in the packed inode.
     fragments: Vec<(u32, u64)>,
-    /// Where the first group is in the packed inode.
+    /// The position of the first group in the packed inode.
     tails_start: u64,
-    /// Where groups begin in the image, and their pclusters.
+    /// The positions of groups in the image, and their pclusters.
     pub(super) groups: Vec<(u64, Vec<StoredPart>)>,
     /// The offset and the length of the table of long prefixes at its end, which is always in the
     /// image itself.
@@ -25,7 +25,7 @@ pub(super) struct PackedInode {
 }
 
 impl PackedInode {
-    /// Places fragments in a row, which are units and their lengths, and groups behind them.
+    /// Places fragments, which are units and their lengths, consecutively, and groups after them.
     pub(super) fn place(&mut self, fragments: Vec<(u32, u64)>) {
         self.tails_start = 0;
         self.fragments = fragments;
@@ -53,7 +53,7 @@ impl PackedInode {
         self.tails_start + tail.offset
     }
 
-    /// Moves the groups in the image by so many bytes.
+    /// Moves the groups in the image by the given number of bytes.
     pub(super) fn move_by(&mut self, bytes: u64) {
         for group in &mut self.groups {
             group.0 = group.0.saturating_add(bytes);

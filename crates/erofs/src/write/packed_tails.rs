@@ -1,10 +1,10 @@
-//! Tails behind the last full pclusters of files, put together in groups for the packed inode.
+//! Tails after the last full pclusters of files, collected in groups for the packed inode.
 //!
 //! In: the tail of each unit, from many threads. Out: groups of tails, cut into pclusters by the
 //! thread that added the last missing tail, and where each unit's tail is. **Invariant:** groups
-//! depend on the sequence of units alone; a group is encoded before the unit that closed it reaches
-//! the writer, so that no thread waits. Memory: 24 bytes a tail, 50 to 90 for each distinct one, up
-//! to 45 MB, and the tails and groups of units that are on their way to the writer.
+//! depend only on the sequence of units; a group is encoded before the unit that closed it reaches
+//! the writer, so no thread waits. Memory: 24 bytes a tail, 50 to 90 for each distinct one, up to
+//! 45 MB, and the tails and groups of units that are on their way to the writer.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,8 +18,8 @@ use super::digest_index::{Digest, DigestIndex};
 use super::limits::BLOCK;
 use super::search::TailRule;
 
-/// The longest shared tail where pclusters are shorter: longer ones are read faster from pclusters
-/// of their own, whose last one wastes little.
+/// The longest shared tail where pclusters are shorter: longer ones are read faster from separate
+/// pclusters, whose last one wastes little.
 pub(super) const SHARED_TAIL_MAX: u32 = 128 << 10;
 
 /// The most bytes of tails in a group.
@@ -41,7 +41,7 @@ pub(super) struct TailGroup {
     pub(super) pieces: Vec<StoredPart>,
 }
 
-/// Where a shared tail is.
+/// The location of a shared tail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SharedTail {
     /// Its offset from the start of the first group.
@@ -66,7 +66,7 @@ struct TailsState {
     early: BTreeMap<u32, (Vec<u8>, Digest)>,
     /// The first unit that has not come.
     next: u32,
-    /// Where tails are, by unit.
+    /// The locations of tails, by unit.
     tails: Vec<(u32, SharedTail)>,
     digests: DigestIndex,
     /// The offset of the open group.

@@ -1,8 +1,8 @@
 //! Long prefixes of names of extended attributes: what many names begin with is stored once.
 //!
 //! In: the names as they will be stored. Out: the prefixes, and the table for readers.
-//! **Invariant:** the choice depends on the names alone. Format: `docs/formats/erofs.md`,
-//! "Attribute names".
+//! **Invariant:** the choice depends only on the names. Format: `docs/formats/erofs.md`, "Attribute
+//! names".
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::xattr_name::split_prefix;
 use crate::layout::{XATTR_WORD, XattrEntry};
 
 /// The most prefixes that the writer chooses.
-const MOST: usize = 16;
+const MAX_PREFIXES: usize = 16;
 
 /// The most prefixes that a user can choose: one bit of a prefix number marks a long prefix.
 const GIVEN_MOST: usize = XattrEntry::LONG_PREFIX as usize;
@@ -21,7 +21,7 @@ const GIVEN_MOST: usize = XattrEntry::LONG_PREFIX as usize;
 /// The most bytes of the table, so that it fits into the first block.
 const TABLE_MAX: usize = 2048;
 
-/// The longest part of a prefix behind the short one.
+/// The longest part of a prefix after the short one.
 const INFIX_MAX: usize = u8::MAX as usize - 1;
 
 /// A long prefix: the number of a short one and what follows that.
@@ -35,8 +35,8 @@ struct Prefix {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct XattrPrefixes(Vec<Prefix>);
 
-/// How often names occur: by the number of the short prefix, the rest of the name, and the bytes of
-/// the value beyond a word, which decide whether shortening the name saves a word.
+/// The frequency of names: by the number of the short prefix, the rest of the name, and the bytes
+/// of the value beyond a word, which decide whether shortening the name saves a word.
 pub(super) type NameCounts<'a> = BTreeMap<(u8, &'a [u8], u8), u64>;
 
 impl XattrPrefixes {
@@ -76,7 +76,7 @@ impl XattrPrefixes {
     /// Chooses prefixes that make the image smaller by a block at least; none if there are no such.
     pub(super) fn choose(mut names: NameCounts<'_>) -> Self {
         let (mut all, mut saved) = (Self::default(), 0);
-        while all.0.len() < MOST {
+        while all.0.len() < MAX_PREFIXES {
             let Some((prefix, gain)) = best_prefix(&names) else {
                 break;
             };

@@ -1,9 +1,9 @@
-//! How much of a unit goes into the next pcluster: as much as fills whole blocks when it is
+//! Searches how much of a unit goes into the next pcluster: as much as fills whole blocks when
 //! encoded.
 //!
 //! In: the rest of a unit. Out: the next step of cutting it, with the encoded bytes. **Invariant:**
 //! every pcluster but the last has content of a block at least, so that no two begin in one logical
-//! cluster; the result depends on the content and the options alone.
+//! cluster; the result depends only on the content and the options.
 
 use sinterfs_model::Result;
 
@@ -25,10 +25,10 @@ const FULL: usize = 128;
 /// The last pcluster of a file is full if less than one part in this many is unused.
 const FILLED: usize = 32;
 
-/// What may become of the tail of a file.
+/// The options for the tail of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct TailRule {
-    /// Whether what does not fill a block goes behind the inode.
+    /// Whether a rest that does not fill a block goes after the inode.
     pub(super) inline: bool,
     /// The longest tail in bytes that shares pclusters of the packed inode; 0 for none.
     pub(super) shared: usize,
@@ -39,7 +39,7 @@ pub(super) struct TailRule {
 pub(super) enum Step {
     /// The rest is a tail that shares pclusters with others.
     SharedTail,
-    /// The rest goes behind the inode, encoded to these bytes.
+    /// The rest goes after the inode, encoded to these bytes.
     InlineTail(Vec<u8>),
     /// This many bytes become a pcluster, encoded to these bytes.
     Pcluster(usize, Vec<u8>),
@@ -203,7 +203,7 @@ fn scaled(len: usize, by: usize, of: usize) -> usize {
 /// Estimates how much content fills the room, from what was tried before.
 fn estimate(trials: &[Trial], room: usize) -> usize {
     let Some(last) = trials.last() else { return 1 };
-    // the ratio of the difference between the last two trials, else that of the last one
+    // the ratio of the difference between the last two trials, otherwise the ratio of the last one
     let (raw, stored) = match trials {
         [.., a, b] if a.stored != b.stored => (a.raw.abs_diff(b.raw), a.stored.abs_diff(b.stored)),
         _ => (last.raw, last.stored.max(1)),
@@ -229,7 +229,7 @@ pub(super) fn saves_blocks(raw: usize, stream: &[u8]) -> bool {
     !stream.is_empty() && raw > stream.len().next_multiple_of(BLOCK as usize)
 }
 
-/// Returns whether encoded content is better behind the inode than in a block or as it is.
+/// Returns whether encoded content is better after the inode than in a block or uncompressed.
 fn is_inline_tail(raw: usize, stream: &[u8]) -> bool {
     is_short_tail(stream.len()) && stream.len() + INDEXES < raw
 }

@@ -1,6 +1,6 @@
-//! What encoder threads hand to each other and to the writer beside the blocks themselves.
+//! Data that encoder threads hand to each other and to the writer, in addition to the blocks.
 //!
-//! Both parts depend on the sequence of units alone, not on the order in which threads finish.
+//! Both parts depend only on the sequence of units, not on the order in which threads finish.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::packed_tails::PackedTails;
 /// not ask for it.
 #[derive(Debug)]
 pub(super) struct BlockSideband {
-    /// What units were encoded to, where later ones may refer to them.
+    /// The encoded form of units that later ones may refer to.
     pub(super) encoded: Option<EncodedUnits>,
     /// Tails that share pclusters of the packed inode.
     pub(super) tails: Option<PackedTails>,

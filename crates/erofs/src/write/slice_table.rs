@@ -1,7 +1,7 @@
 //! A slice for each of some units.
 //!
-//! In: slices in the sequence of units. Out: the slice of a unit. **Invariant:** memory is that of
-//! all items, and 8 bytes for each unit that has some.
+//! In: slices in the sequence of units. Out: the slice of a unit. **Invariant:** memory holds all
+//! items, and 8 bytes for each unit that has items.
 
 use sinterfs_model::{Error, Result};
 

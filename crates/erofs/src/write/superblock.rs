@@ -20,15 +20,16 @@ use crate::layout::{
     incompat,
 };
 
-/// What the superblock describes: an image that is complete but for its first block.
+/// The facts that the superblock describes: an image that is complete except for its first block.
 #[derive(Debug)]
 pub(super) struct Finished<'a> {
     pub(super) inodes: &'a Inodes<'a>,
     pub(super) tables: &'a ContentTables,
     pub(super) layout: MetadataLayout,
-    /// Where content is, if not in the image itself.
+    /// The location of content, if not in the image itself.
     pub(super) device: Option<Device>,
-    /// Where the table of long prefixes is in the packed inode; `None` if it is in the first block.
+    /// The position of the table of long prefixes in the packed inode; `None` if it is in the first
+    /// block.
     pub(super) prefixes_packed_at: Option<u64>,
     /// A hash of everything else.
     pub(super) hash: u64,
@@ -86,7 +87,7 @@ pub(super) fn first_block(image: &Finished<'_>) -> Result<Vec<u8>> {
         None => derived_uuid(&block, &hashes),
     };
     put_superblock(&mut block, &raw, len, &config)?;
-    // of a block behind its beginning, if that is before the superblock
+    // of a block after its beginning, if that is before the superblock
     let from = SUPERBLOCK_OFFSET as usize;
     let len_of_block = options.extended.block.bytes() as usize;
     let end = match len_of_block.checked_sub(from) {
@@ -154,7 +155,7 @@ fn add(features: &mut U32, bits: u32) {
     *features = U32::new(features.get() | bits);
 }
 
-/// Puts the table of devices behind what ends at `end`, and returns where it ends.
+/// Puts the table of devices after `end`, and returns the end of the table.
 fn put_device(
     block: &mut [u8],
     raw: &mut Superblock,
@@ -177,8 +178,7 @@ fn put_device(
     Ok((slot + 1) * SLOT)
 }
 
-/// Records the long prefixes, and puts their table behind what ends at `end` if it is not in the
-/// packed inode.
+/// Records the long prefixes, and puts their table after `end` if it is not in the packed inode.
 fn put_prefixes(
     block: &mut [u8],
     raw: &mut Superblock,

@@ -14,14 +14,14 @@ pub(super) struct TimeBase {
     pub(super) epoch: i64,
     /// The nanoseconds of all.
     pub(super) nanos: u32,
-    /// Whether each compact inode has seconds of its own.
+    /// Whether each compact inode has its own seconds.
     counts: bool,
     /// The build time, in seconds from `epoch` on.
     pub(super) made: u32,
 }
 
 impl TimeBase {
-    /// Chooses the base for a tree; `counts` is whether compact inodes have seconds of their own.
+    /// Chooses the base for a tree; `counts` is whether compact inodes have their own seconds.
     pub(super) fn new(tree: &Tree, made: Option<u64>, counts: bool) -> Self {
         let times = || tree.nodes().iter().map(|node| node.meta.times.modified);
         let made = made.map(|made| i64::try_from(made).unwrap_or(i64::MAX));

@@ -1,4 +1,4 @@
-//! Where each unit is in the image.
+//! The location of each unit in the image.
 //!
 //! In: units in sequence as they are written. Out: the offset of anything stored with a unit.
 //! **Invariant:** memory is 16 bytes for each unit, and some 16 for each pcluster of units that
@@ -22,7 +22,7 @@ pub(super) struct PlacedUnit {
 const _: () = assert!(size_of::<PlacedUnit>() == 16);
 
 impl PlacedUnit {
-    /// Returns the offset behind the stored bytes.
+    /// Returns the offset after the stored bytes.
     pub(super) fn end(&self) -> u64 {
         self.start + u64::from(self.stored)
     }
@@ -79,7 +79,7 @@ impl UnitTable {
         }
     }
 
-    /// Moves all units by so many bytes.
+    /// Moves all units by the given number of bytes.
     pub(super) fn move_by(&mut self, bytes: u64) {
         let placed = self.placed.iter_mut().map(|placed| &mut placed.start);
         let moved = self.moved.values_mut().flat_map(BTreeMap::values_mut);
@@ -89,7 +89,7 @@ impl UnitTable {
     }
 }
 
-/// Returns the error for a content map that does not fit the units as the writer asked for them.
+/// Returns the error for a content map that does not match the requested units.
 #[cold]
 pub(super) fn map_violates_geometry() -> Error {
     Error::invalid("the content map does not follow the geometry")

@@ -1,7 +1,7 @@
 //! `ErofsWriter`: the `ImageWriter` of this format.
 //!
 //! In: blocks, tree and content map. Out: bytes to a sink whose beginning is written last: content,
-//! here or on a device of its own, then what `metadata` writes.
+//! here or on a separate device, then the output of `metadata`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use sinterfs_model::{
     Tree,
 };
 
-use super::content_tables::{ContentTables, Taken};
+use super::content_tables::{ContentTables, StoredBytes};
 use super::digest_index::DigestIndex;
 use super::encoded::PclusterRef;
 use super::encoder::UnitEncoder;
@@ -21,27 +21,28 @@ use super::options::{Form, WriteOptions};
 use super::packed_tails::{PackedTails, TailGroup};
 use super::unit_table::MovedPclusters;
 
-/// A unit of a file that has more refers to pclusters of others if at least one in so many was
-/// stored before.
-const FEW: usize = 4;
+/// A unit of a file with several units refers to pclusters of others if at least one in this number
+/// was stored before.
+const MAX_UNITS_PER_MATCH: usize = 4;
 
 /// Writes an image to a sink from front to back, and the superblock last.
 ///
 /// Memory: 16 bytes for each unit while they come; 50 to 90 for each chunk, or pcluster, that may
 /// come again, up to 170 MB; without compression also the inline tails of files, up to 256 MiB
-/// (later ones get blocks of their own). `finish` takes 12 bytes for each inode, 16 for each
-/// fragment, and each distinct attribute that is shared.
+/// (later tails get separate blocks). `finish` takes 12 bytes for each inode, 16 for each fragment,
+/// and each distinct attribute that is shared.
 pub struct ErofsWriter {
     pub(super) out: ImageOut,
-    /// A device of its own for content. Its first block is its own, as that of the image, so that
-    /// the length of maps does not depend on where its addresses begin.
+    /// A separate device for content. Its first block is reserved, like the image's, so that the
+    /// length of maps does not depend on where its addresses begin.
     pub(super) blob: Option<ImageOut>,
     pub(super) options: Arc<WriteOptions>,
     pub(super) tables: ContentTables,
     raw_bytes: u64,
     block_bytes: u64,
     digests: DigestIndex,
-    /// Where the next block of a content has to be to be in a row with those before it.
+    /// The position at which the next block of a content would be contiguous with the previous
+    /// ones.
     row: Option<u64>,
 }
 
@@ -113,7 +114,7 @@ impl ErofsWriter {
         // indexes of files of several units are long, and compact only where blocks are in a row
         let is_only =
             block.preceded() == Preceded::ByNothing && block.decoded_len < self.options.unit();
-        if stored > 0 && (is_only || stored >= pclusters.len() / FEW) {
+        if stored > 0 && (is_only || stored >= pclusters.len() / MAX_UNITS_PER_MATCH) {
             return Some(pclusters);
         }
         for (pcluster, &digest) in pclusters.iter().zip(block.digests()) {
@@ -124,7 +125,12 @@ impl ErofsWriter {
     }
 
     /// Writes the bytes of a unit that are not kept, from `start` on, and returns where they end.
-    fn write_unit(&mut self, block: &Block, start: u64, Taken { now, gap }: Taken) -> Result<u64> {
+    fn write_unit(
+        &mut self,
+        block: &Block,
+        start: u64,
+        StoredBytes { now, gap }: StoredBytes,
+    ) -> Result<u64> {
         let shared = self.shared_pclusters(block, start);
         // borrows a field of the writer, not all of it
         let out = self.blob.as_mut().unwrap_or(&mut self.out);
@@ -153,8 +159,8 @@ impl ErofsWriter {
     }
 }
 
-/// Writes those of a unit's pclusters that were not stored before, then what follows them in
-/// `bytes`, and returns where all of them are.
+/// Writes the pclusters of a unit that were not stored before, then the rest of `bytes`, and
+/// returns the locations of all of them.
 fn write_new(
     out: &mut ImageOut,
     digests: &mut DigestIndex,

@@ -1,4 +1,4 @@
-//! Extended attributes: those of one inode behind it, those of several in one offset.
+//! Extended attributes: after the inode if it alone has them, at one shared offset otherwise.
 //!
 //! In: the attribute sets of the tree. Out: the shared attributes, and for each set what follows
 //! its inodes. **Invariant:** the bytes follow the order of nodes, not that in which sets were
@@ -16,7 +16,7 @@ use super::xattr_name::split_prefix;
 use crate::layout::{NAME_MAX, XATTR_FILTER_SEED, XATTR_WORD, XattrEntry, XattrHeader};
 
 /// An attribute is shared if more inodes than these have it.
-const FEW: u32 = 2;
+const MAX_UNSHARED: u32 = 2;
 
 /// An attribute is shared if its value is longer, so that inodes stay close to each other.
 const LONG: usize = 1024;
@@ -96,9 +96,9 @@ impl<'a> XattrPair<'a> {
         write_entry(prefix, name, self.value, to);
     }
 
-    /// Returns whether an attribute of so many inodes is shared.
+    /// Returns whether an attribute of this number of inodes is shared.
     fn is_shared(&self, count: u32) -> bool {
-        count > FEW || self.value.len() > LONG
+        count > MAX_UNSHARED || self.value.len() > LONG
     }
 }
 
@@ -226,7 +226,7 @@ fn name_counts<'a>(counts: &HashMap<XattrPair<'a>, u32>) -> NameCounts<'a> {
     names
 }
 
-/// Returns the field of an inode for so many bytes of attributes.
+/// Returns the field of an inode for the given number of bytes of attributes.
 ///
 /// # Errors
 ///
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_many_have_is_shared() {
+    fn common_xattrs_are_shared() {
         let mut builder = TreeBuilder::new(Meta::default());
         let long = vec![b'l'; 2000];
         let mut add = |name: &str, pairs: &[(&str, &[u8])]| {

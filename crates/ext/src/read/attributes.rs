@@ -1,4 +1,4 @@
-//! Extended attributes: in the inode, and in a block of their own.
+//! Extended attributes: in the inode, and in a separate block.
 //!
 //! In: an inode. Out: full names and values, sorted.
 //!
@@ -68,7 +68,9 @@ impl Ext {
         if inode.attributes != 0 {
             let block = self.block(inode.attributes)?;
             if u32::from_le_bytes(part(&block, 0)) != MAGIC {
-                return Err(Error::corrupt("a block of attributes that is none"));
+                return Err(Error::corrupt(
+                    "a block of attributes with a wrong magic number",
+                ));
             }
             let entries = block.get(BLOCK_HEAD..).unwrap_or_default();
             parse(entries, &block, &mut found)?;
@@ -113,9 +115,10 @@ fn parse(mut entries: &[u8], values: &[u8], found: &mut Xattrs) -> Result<()> {
     Ok(())
 }
 
-/// Converts a stored access list to that of `getxattr`: entries have the same length there.
+/// Converts a stored access list to the form of `getxattr`, in which all entries have the same
+/// length.
 fn access_list(stored: &[u8]) -> Result<Vec<u8>> {
-    let broken = || Error::corrupt("not an access control list");
+    let broken = || Error::corrupt("an invalid access list");
     let (version, mut rest) = stored.split_first_chunk::<4>().ok_or_else(broken)?;
     if u32::from_le_bytes(*version) != 1 {
         return Err(broken());

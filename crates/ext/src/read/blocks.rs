@@ -3,8 +3,8 @@
 //! In: an inode. Out: runs of blocks, and bytes.
 //!
 //! **Invariant:** runs ascend in the file, each block is on the device, and a file has at most as
-//! many as that. Only nodes and blocks of pointers of the wanted range are read. Format:
-//! `docs/formats/ext.md`, "Blocks of a file".
+//! many blocks as the device. Only nodes and blocks of pointers of the wanted range are read.
+//! Format: `docs/formats/ext.md`, "Blocks of a file".
 
 use std::ops::{ControlFlow, Range};
 
@@ -89,7 +89,7 @@ impl Ext {
         }
     }
 
-    /// Returns the number of blocks that the device has, whatever the superblock says.
+    /// Returns the number of blocks of the device, regardless of the superblock.
     fn device_blocks(&self) -> u64 {
         self.window.len() / u64::from(self.head.block_size)
     }
@@ -162,13 +162,13 @@ impl Ext {
     }
 }
 
-/// Takes blocks of those that a file can have: as many as the device.
+/// Takes blocks of the number that a file can have: as many as the device.
 fn take(left: u64, count: u64) -> Result<u64> {
     let left = left.checked_sub(count);
     left.ok_or_else(|| Error::corrupt("more blocks than the device has"))
 }
 
-/// Whether a visit goes on.
+/// Whether a visit continues.
 type Flow = Result<ControlFlow<()>>;
 
 /// Takes runs, checks them, and passes them on.
@@ -212,7 +212,7 @@ impl TreeWalk<'_, '_> {
         let Some(entries) = entries.filter(|_| is_expected) else {
             return Err(no_node(half(0), count, found));
         };
-        // so that no node can be that of several others, unless it is empty
+        // so that no node can have several parents, unless it is empty
         let firsts = || entries.iter().map(first);
         let ascend = firsts().zip(firsts().skip(1)).all(|(a, b)| a < b);
         if !ascend || firsts().any(|first| !within.contains(&first)) {

@@ -20,7 +20,7 @@ use crate::layout::{ExtInode, Incompat, InodeFlags, ROOT, part};
 /// The bytes of an entry before its name.
 const ENTRY_LEN: usize = 8;
 
-/// The memory of a name in bytes, without those of the name.
+/// The memory of a name in bytes, without its characters.
 const NAME_MEMORY: u64 = 40;
 
 impl Ext {

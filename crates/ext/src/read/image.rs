@@ -1,6 +1,6 @@
 //! `sinterfs_model::Image` for an opened file system.
 //!
-//! **Invariant:** the number of an inode is that of the file system.
+//! **Invariant:** inodes have the numbers of the file system.
 
 use std::ops::ControlFlow;
 
@@ -168,7 +168,7 @@ impl Image for Ext {
         let mut end = from / unit * unit;
         let mut flow = ControlFlow::Continue(());
         let runs = self.runs(&fields, from / unit..u64::MAX, &mut |run| {
-            // blocks behind the end of the file belong to no range of it
+            // blocks past the end of the file belong to no range of it
             let start = run.first.saturating_mul(unit).min(fields.size);
             let stop = run.first.saturating_add(run.count).saturating_mul(unit);
             let stop = stop.min(fields.size);

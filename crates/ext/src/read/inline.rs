@@ -48,7 +48,7 @@ impl Ext {
         Ok(rest.len().min(buf.len()))
     }
 
-    /// Returns the only extent of a file whose content is in its inode: a block behind all others.
+    /// Returns the only extent of a file whose content is in its inode: a block after all others.
     pub(super) fn inline_extent(&self, number: u32, inode: &ExtInode) -> Extent {
         Extent {
             offset: 0,

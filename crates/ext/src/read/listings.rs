@@ -1,7 +1,7 @@
 //! Listings of directories, and the cache of those that were read last.
 //!
 //! **Invariant:** the cache has at most `CACHED` listings, and these have at most `CACHED_BYTES`
-//! bytes, or it has one alone: a directory that is listed in steps is read once, however large.
+//! bytes, or it has only one: a directory that is listed in steps is read once, however large.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

@@ -2,8 +2,8 @@
 //!
 //! In: an opened file system. Out: `ExtLosses`.
 //!
-//! **Invariant:** each inode that a directory leads to is counted once. What is damaged is passed
-//! over: whoever reads the files meets it, too.
+//! **Invariant:** each inode that a directory leads to is counted once. Damage is skipped: reading
+//! the files reports it.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use sinterfs_model::{FileType, Kind, Result};
 use super::open::Ext;
 use crate::layout::{ExtInode, InodeFlags, ROOT};
 
-/// How many inodes have what is not shown of them.
+/// The number of inodes with metadata that is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExtLosses {
     /// Flags as `chattr` sets them.

@@ -31,7 +31,7 @@ impl FatKind {
         }
     }
 
-    /// Returns the bytes of a table of so many entries.
+    /// Returns the bytes of a table with this number of entries.
     pub(crate) fn table_len(self, entries: u64) -> u64 {
         match self {
             Self::Fat12 => (entries * 3).div_ceil(2),

@@ -31,7 +31,7 @@ const UPPER: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£�
     ░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀\
     αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}";
 
-/// An entry that stands for a file or directory.
+/// An entry of a file or directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileEntry {
     pub(crate) name: Vec<u8>,
@@ -45,7 +45,7 @@ pub(crate) struct FileEntry {
     pub(crate) has_access: bool,
 }
 
-/// What a directory has.
+/// The contents of a directory.
 #[derive(Debug, Default)]
 pub(crate) struct FatListing {
     pub(crate) entries: Vec<FileEntry>,

@@ -3,9 +3,9 @@
 //!
 //! In: the boot sector and the table. Out: `FatNodes`.
 //!
-//! **Invariant:** directories have clusters of their own, so that the walk ends. The entries of a
-//! directory are adjacent and sorted by name, and names are unique; a further entry with a name is
-//! left out. A file or directory whose clusters are damaged is an error when it is read.
+//! **Invariant:** directories share no clusters, so the walk ends. The entries of a directory are
+//! adjacent and sorted by name, and names are unique; a further entry with a name is left out. A
+//! file or directory whose clusters are damaged is an error when it is read.
 //!
 //! Memory: about 120 bytes per name, 12 per run of clusters.
 
@@ -21,7 +21,7 @@ use super::entries::{FatListing, FileEntry, attributes, listing};
 /// The memory of a name in bytes, about.
 const NAME_MEMORY: u64 = 120;
 
-/// The memory of what is wrong with a file or directory in bytes, about.
+/// The approximate memory of an error of a file or directory, in bytes.
 const DAMAGE_MEMORY: u64 = 200;
 
 /// The largest directory in bytes: 65,536 entries.
@@ -71,17 +71,17 @@ pub(crate) struct FatNode {
     pub(crate) is_read_only: bool,
     pub(crate) modified: Time,
     pub(crate) size: u32,
-    /// The index of the directory that it is in; that of the root is its own.
+    /// The index of the directory that it is in; the root has its own index.
     pub(crate) parent: u32,
     /// The indexes of its names, if it is a directory.
     pub(crate) names: Range<u32>,
     /// The indexes of its runs.
     pub(crate) runs: Range<u32>,
-    /// What is wrong with its clusters.
+    /// The error in its clusters.
     pub(crate) damage: Option<Box<FatDamage>>,
 }
 
-/// A name in a directory, and the index of what it stands for.
+/// A name in a directory, and the index of its file or directory.
 #[derive(Debug)]
 pub(crate) struct FatName {
     pub(crate) name: Vec<u8>,
@@ -96,12 +96,12 @@ pub(crate) struct FatNodes {
     runs: Vec<ClusterRun>,
     /// The label that the root has an entry for.
     pub(crate) label: Option<Vec<u8>>,
-    /// What is not shown, and why.
+    /// Entries that are not shown, and why.
     pub(crate) left_out: Vec<String>,
     pub(super) losses: FatLosses,
 }
 
-/// How many files and directories have what is not shown of them.
+/// The number of files and directories with metadata that is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FatLosses {
     /// The attributes hidden or system.
@@ -264,8 +264,8 @@ impl FatWalk<'_> {
         problem.map_or(Ok(()), |error| self.damage(index, error))
     }
 
-    /// Appends the runs of a chain: all clusters of a file of that size; without a size those of a
-    /// directory, of which only the largest is known.
+    /// Appends the runs of a chain: all clusters of a file of that size; without a size the
+    /// clusters of a directory, for which only the largest size is known.
     fn chain(&mut self, first: u32, size: Option<u32>) -> Result<Range<u32>> {
         let bytes = size.map_or(DIRECTORY_MAX, u64::from);
         let most = bytes.div_ceil(self.boot.cluster);

@@ -131,7 +131,7 @@ fn extend(options: &mut WriteOptions, word: &str) -> Result<()> {
         ("system-area", path) => options.system_area = read(Path::new(path))?,
         _ => {
             return Err(Error::invalid(format!(
-                "`{word}` is no feature of ISO 9660 images (known are no-joliet, joliet-long, \
+                "`{word}` is not a feature of ISO 9660 images (known are no-joliet, joliet-long, \
                  level=N, zisofs2, zisofs-marks, boot=FILE, efi-boot=FILE, boot-partition=N, \
                  efi-partition=N, and after one of these boot-load-size=N and boot-info-table, \
                  system-area=FILE, partitions, append=N:TYPE:FILE, date=YYYYMMDDhhmmsscc, \
@@ -153,7 +153,7 @@ fn image(path: &str, efi: bool) -> Result<BootImage> {
 
 fn partition(number: &str, efi: bool) -> Result<BootImage> {
     let parsed = number.parse().map_err(|_| {
-        let what = format!("`{number}` is no number of a partition that is appended");
+        let what = format!("`{number}` is not the number of an appended partition");
         Error::invalid(what)
     })?;
     Ok(BootImage {

@@ -48,7 +48,7 @@ impl LongDate {
         Self(bytes)
     }
 
-    /// Returns whether digits are those of a date in UTC.
+    /// Returns whether digits are a date in UTC.
     pub fn is_date(digits: &[u8; 16]) -> bool {
         let is_time = |at: usize, most: &[u8; 2]| digits.get(at..at + 2) <= Some(most);
         digits.iter().all(u8::is_ascii_digit)

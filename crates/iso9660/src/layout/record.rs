@@ -34,7 +34,7 @@ pub struct DirectoryRecord<'a> {
     pub len: u32,
     /// When it was recorded.
     pub date: ShortDate,
-    /// What the record is of.
+    /// The type of the record.
     pub flags: RecordFlags,
     /// Logical blocks that follow each other in an interleaved file; else 0.
     pub unit: u8,

@@ -9,10 +9,10 @@ use super::record::DirectoryRecord;
 /// The standard identifier of descriptors.
 pub const STANDARD_ID: &[u8; 5] = b"CD001";
 
-/// What a descriptor describes.
+/// The type of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DescriptorKind {
-    /// A boot record, as that of El Torito.
+    /// A boot record, such as El Torito's.
     Boot,
     /// The volume.
     Primary,
@@ -41,7 +41,7 @@ impl DescriptorKind {
     }
 }
 
-/// How names of a descriptor's tree are stored.
+/// The encoding of names in a descriptor's tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CharacterSet {
     /// Bytes.
@@ -55,7 +55,7 @@ pub enum CharacterSet {
 pub struct VolumeFields {
     /// The version: 2 for an enhanced descriptor of ISO 9660:1999.
     pub version: u8,
-    /// How names are stored.
+    /// The encoding of names.
     pub characters: CharacterSet,
     /// The identifier of the system.
     pub system: Vec<u8>,

@@ -8,7 +8,7 @@
 use sinterfs_model::posix_acl::{self, AclEntry, NO_ID, has_id, tag};
 use sinterfs_model::{Error, Result, Xattrs};
 
-/// The namespaces that the first byte of a name stands for, by that byte.
+/// The namespaces that the first byte of a name encodes, by that byte.
 const NAMESPACES: [(u8, &[u8]); 5] = [
     (2, b"system."),
     (3, b"user."),
@@ -74,7 +74,7 @@ impl AttributeList {
             }
         }
         found.sort();
-        // libisofs stores an ACL as such and, if asked for all attributes, as one of these, too
+        // libisofs stores an ACL as such and, if all attributes are requested, also as one of these
         found.dedup_by(|next, one| one.0 == next.0 && ACL_NAMES.contains(&one.0.as_slice()));
         let names = found.iter().zip(found.iter().skip(1));
         if names.into_iter().any(|(one, next)| one.0 == next.0) {

@@ -16,7 +16,7 @@ pub struct BootEntry {
     pub platform: u8,
     /// Whether it may be booted.
     pub bootable: bool,
-    /// What it emulates: 0 for nothing, 1 to 3 for floppies, 4 for a hard disk.
+    /// The emulated medium: 0 for none, 1 to 3 for floppies, 4 for a hard disk.
     pub emulation: u8,
     /// Sectors of 512 bytes that are loaded.
     pub sectors: u16,

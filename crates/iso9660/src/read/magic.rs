@@ -1,4 +1,4 @@
-//! Compressed files that no entry announces: those of mkzftree in an image made without zisofs.
+//! Compressed files that no entry announces: files of mkzftree in an image made without zisofs.
 //!
 //! In: the stored content of a file. Out: the header of zisofs, if the file is compressed.
 //!
@@ -20,7 +20,7 @@ use crate::layout::{ZisofsHeader, ZisofsVersion};
 /// Pointers that are looked at together.
 const TOGETHER: u64 = 4096;
 
-/// What is known of each file.
+/// The known facts about each file.
 #[derive(Debug)]
 pub(super) struct MagicMemory {
     states: Vec<AtomicU8>,

@@ -3,8 +3,8 @@
 //! **Invariant:** the entries of a directory are adjacent and sorted by name; names are unique, and
 //! none is empty, `.`, `..` or has a `/` or NUL. An inode of a directory has one entry.
 //!
-//! Memory: 112 bytes per inode, 12 bytes per entry with its name besides, and 24 bytes per section
-//! of files that have several.
+//! Memory: 112 bytes per inode, 12 bytes and the name per entry, and 24 bytes per section of files
+//! that have several.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use super::rock_ridge::ContentEncoding;
 /// The names of directories for moved directories.
 const MOVED: [&[u8]; 2] = [b"rr_moved", b".rr_moved"];
 
-/// What the walk found besides the inodes.
+/// Results of the walk in addition to the inodes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct WalkFacts {
     /// Files that belong to other files, which are left out.
@@ -29,7 +29,7 @@ pub(super) struct WalkFacts {
     pub(super) more_times: u64,
     /// Whether there are times with hundredths of seconds.
     pub(super) long_times: bool,
-    /// Whether there are times of access or of inode change besides those of modification.
+    /// Whether there are access or inode change times in addition to modification times.
     pub(super) other_times: bool,
     /// Whether there are entries of zisofs.
     pub(super) zisofs_entries: bool,
@@ -47,7 +47,7 @@ pub(crate) struct IsoNode {
     pub(super) times: [i64; 3],
     /// The number of entries that refer to the inode.
     pub(super) links: u32,
-    /// The index of the directory that has the inode; that of the root is its own.
+    /// The index of the directory that has the inode; the root has its own index.
     pub(super) parent: u32,
     /// The indexes of the entries of a directory.
     pub(super) entries: Range<u32>,
@@ -67,7 +67,7 @@ pub(crate) struct IsoNode {
 pub(super) struct ExtraContent {
     /// Its sections.
     pub(super) sections: Range<u32>,
-    /// How it is encoded.
+    /// Its encoding.
     pub(super) encoding: Option<ContentEncoding>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Section {
     pub(crate) len: u32,
     /// Logical blocks of a unit, 0 if the section is contiguous, and those between units.
     pub(super) interleaving: (u8, u8),
-    /// The offset in the file behind the section.
+    /// The end of the section in the file.
     pub(crate) end: u64,
 }
 
@@ -150,7 +150,7 @@ impl IsoNodes {
         Some(())
     }
 
-    /// Returns what is known of the content of a file besides its first block and size.
+    /// Returns the known facts about the content of a file, beyond its first block and size.
     pub(super) fn extra(&self, node: &IsoNode) -> Option<&ExtraContent> {
         self.extras.get(node.extra? as usize)
     }

@@ -2,8 +2,7 @@
 //!
 //! In: a source of bytes. Out: `Iso9660`.
 //!
-//! **Invariant:** memory besides the cache of blocks is that of the inodes, which the limits
-//! bound.
+//! **Invariant:** besides the cache of blocks, memory holds the inodes, which the limits bound.
 
 use std::sync::Arc;
 
@@ -38,7 +37,7 @@ pub enum NameSource {
 
 /// An opened ISO 9660 image. Many threads may read it at once.
 ///
-/// Memory: the cache of blocks, and that of the inodes.
+/// Memory: the cache of blocks, and the inodes.
 pub struct Iso9660 {
     pub(crate) window: Window,
     pub(crate) nodes: IsoNodes,

@@ -2,7 +2,7 @@
 //!
 //! In: a range of the image. Out: records with their positions.
 //!
-//! **Invariant:** no record crosses the end of its sector; memory is that of one piece.
+//! **Invariant:** no record crosses the end of its sector; memory is bounded by one piece.
 
 use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Error, Result};
@@ -13,7 +13,7 @@ use crate::layout::{DirectoryRecord, SECTOR};
 const READ_LEN: u64 = 32 * SECTOR;
 
 /// The least length of a record in bytes.
-const LEAST: usize = DirectoryRecord::HEAD + 1;
+const MIN_RECORD_LEN: usize = DirectoryRecord::HEAD + 1;
 
 /// Visits the records of a directory; `block` is the size of a logical block.
 pub(super) fn for_each(
@@ -39,7 +39,8 @@ pub(super) fn for_each(
             let located = |error: Error| error.at("directory record", window.start() + position);
             let room = SECTOR - position % SECTOR;
             let record = rest.split_at_checked(len.into());
-            let record = record.filter(|_| u64::from(len) <= room && usize::from(len) >= LEAST);
+            let record =
+                record.filter(|_| u64::from(len) <= room && usize::from(len) >= MIN_RECORD_LEN);
             let decoded = record.and_then(|(record, _)| DirectoryRecord::decode(record));
             let (Some(decoded), Some((_, after))) = (decoded, record) else {
                 let what = format!("a record of {len} bytes, {room} before the end of its sector");
@@ -63,6 +64,6 @@ pub(super) fn read(window: &Window, position: u64) -> Result<Vec<u8>> {
 
 /// Decodes the bytes of the record at a position.
 pub(super) fn decode(bytes: &[u8]) -> Result<DirectoryRecord<'_>> {
-    let record = DirectoryRecord::decode(bytes).filter(|_| bytes.len() >= LEAST);
+    let record = DirectoryRecord::decode(bytes).filter(|_| bytes.len() >= MIN_RECORD_LEN);
     record.ok_or_else(|| Error::corrupt(format!("a record of {} bytes", bytes.len())))
 }

@@ -1,4 +1,4 @@
-//! What was found out of compressed files and is not worth the same work again.
+//! Facts about compressed files that are expensive to find again.
 //!
 //! In: positions of blocks, indexes of files. Out: what is known of them.
 //!
@@ -12,7 +12,7 @@ use crate::layout::ZisofsAlgorithm;
 /// The most blocks whose shapes are kept; others are not cached.
 const SHAPES: usize = 1 << 20;
 
-/// What a block is decoded as.
+/// The interpretation of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BlockShape {
     pub(super) algorithm: ZisofsAlgorithm,
@@ -20,8 +20,8 @@ pub(super) struct BlockShape {
     pub(super) decoded: u64,
 }
 
-/// What the blocks in the cache were decoded as, by position: the pointers of two files may lead to
-/// one position and differ in all else. 40 bytes a block.
+/// The interpretation of the blocks in the cache, by position: the pointers of two files may lead
+/// to one position and differ in everything else. 40 bytes per block.
 #[derive(Debug, Default)]
 pub(super) struct BlockShapes(Mutex<HashMap<u64, BlockShape>>);
 
@@ -37,7 +37,7 @@ impl BlockShapes {
     }
 }
 
-/// How many bytes of compressed files are not in holes, once that was counted, by index.
+/// The number of bytes of compressed files outside of holes, once counted, by index.
 #[derive(Debug, Default)]
 pub(super) struct AllocatedBytes(Mutex<HashMap<u32, u64>>);
 

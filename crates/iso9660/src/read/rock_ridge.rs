@@ -1,4 +1,4 @@
-//! What the system use area of a record says: attributes of Rock Ridge, zisofs and AAIP.
+//! The contents of the system use area of a record: attributes of Rock Ridge, zisofs and AAIP.
 //!
 //! In: a system use area, with its continuation areas. Out: `RockRidge`.
 //!
@@ -77,7 +77,7 @@ fn entries_of(
     Ok(next)
 }
 
-/// How the content of a file is stored, where it is not as it is.
+/// The storage of the content of a file that is not stored as is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContentEncoding {
     /// By zisofs.
@@ -88,7 +88,7 @@ pub(super) enum ContentEncoding {
     Sparse,
 }
 
-/// What the entries of a record say.
+/// The contents of the entries of a record.
 #[derive(Debug, Default)]
 pub(super) struct RockRidge {
     pub(super) posix: Option<PosixFields>,

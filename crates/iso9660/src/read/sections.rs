@@ -39,7 +39,7 @@ impl<'a> StoredContent<'a> {
         &self.sections
     }
 
-    /// Returns the position in the image behind the last byte of a section.
+    /// Returns the end of a section in the image.
     pub(crate) fn end_of(&self, section: &Section) -> u64 {
         match u64::from(section.len).checked_sub(1) {
             Some(last) => self.position(section, last).0.saturating_add(1),

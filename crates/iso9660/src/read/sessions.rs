@@ -2,9 +2,9 @@
 //!
 //! In: a window of the image. Out: the first sectors of its sessions.
 //!
-//! Writers of overwritable media change the first descriptors to those of the newest session, so
-//! that there is one session here. A copy of a disc that was written in several sessions has a gap
-//! after each one. **Invariant:** at most `SESSIONS` are found, with a few reads for each.
+//! Writers of overwritable media replace the first descriptors by the newest session's, so there is
+//! one session here. A copy of a disc that was written in several sessions has a gap after each
+//! one. **Invariant:** at most `SESSIONS` are found, with a few reads for each.
 
 use sinterfs_block::Window;
 use sinterfs_model::Result;
@@ -31,7 +31,7 @@ pub(super) fn find(window: &Window) -> Result<Vec<u64>> {
         let primary = &volumes.primary;
         let len = u64::from(primary.blocks) * u64::from(primary.block_size);
         let sectors = len.div_ceil(SECTOR);
-        // some writers count from the start of the session, others from that of the disc
+        // some writers count from the start of the session, others from the start of the disc
         let ends = [sectors, start.saturating_add(sectors)];
         let Some(next) = next(window, start, &ends)? else {
             break;
@@ -62,8 +62,8 @@ fn next(window: &Window, start: u64, ends: &[u64]) -> Result<Option<u64>> {
     Ok(None)
 }
 
-/// Returns whether an image counts sectors from the start of the disc: what counts from its own
-/// start is an image in a partition behind the first one.
+/// Returns whether an image counts sectors from the start of the disc: an image that counts from
+/// its own start is in a partition after the first one.
 fn is_session(volumes: &Volumes, start: u64) -> bool {
     let primary = &volumes.primary;
     let root = u64::from(primary.root().block) * u64::from(primary.block_size) / SECTOR;

@@ -2,10 +2,10 @@
 //!
 //! In: the volume descriptor of a tree. Out: `IsoNodes`.
 //!
-//! **Invariant:** what is wrong with a record or a directory leaves out only that, and is kept in
+//! **Invariant:** an error in a record or a directory leaves out only that, and is kept in
 //! `IsoNodes::left_out`; directories do not overlap, and continuation areas have no more bytes in
-//! total than the image, so that the walk ends after about twice as many bytes as the image has. A
-//! directory that was moved is found by the record that points to it, once.
+//! total than the image, so the walk reads at most about twice the bytes of the image. A directory
+//! that was moved is found by the record that points to it, once.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,13 +18,13 @@ use super::records;
 use super::rock_ridge::{ContentEncoding, RockRidge, SystemUseReader, device};
 use crate::layout::{CharacterSet, DirectoryRecord, RecordFlags, VolumeFields};
 
-/// Bytes of memory that an inode with an entry takes besides its name.
+/// Bytes of memory of an inode with an entry, without its name.
 const NODE_LEN: u64 = (size_of::<IsoNode>() + size_of::<IsoEntry>()) as u64;
 
 /// The positions of names among the errors of a directory.
 const NAMES: u64 = 1 << 63;
 
-/// How records of a tree are understood.
+/// The interpretation of the records of a tree.
 #[derive(Debug, Clone)]
 pub(super) struct TreeKind {
     pub(super) characters: CharacterSet,
@@ -373,7 +373,7 @@ impl IsoWalk<'_> {
         if node.kind == FileType::Directory {
             return Ok(node);
         }
-        Err(Error::corrupt("a moved directory that is none"))
+        Err(Error::corrupt("a moved directory that is not a directory"))
     }
 
     /// Adds a file all sections of which were read.
@@ -414,7 +414,7 @@ impl IsoWalk<'_> {
         Ok(index)
     }
 
-    /// Returns the index of an inode: that of an equal one if it is another name of it.
+    /// Returns the index of an inode: of an equal one if this is another name of it.
     fn numbered(&mut self, node: IsoNode, posix: Option<(u32, Option<u32>)>) -> Result<u32> {
         let new = u32::try_from(self.nodes.all.len()).map_err(|_| too_large())?;
         if let Some((2.., serial)) = posix
@@ -438,7 +438,7 @@ impl IsoWalk<'_> {
     fn close(&mut self, dir: u32) -> Result<()> {
         let mut listed = std::mem::take(&mut self.listed);
         listed.sort_by(|a, b| a.name.cmp(&b.name));
-        // files that differ by their versions alone: the newest is first
+        // files that differ only in their versions: the newest is first
         let mut again: Vec<usize> = Vec::new();
         for (index, pair) in (1..).zip(listed.windows(2)) {
             if let [one, next] = pair

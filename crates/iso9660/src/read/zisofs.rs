@@ -3,8 +3,8 @@
 //! In: the stored content and the header that a record announced. Out: where blocks are, and their
 //! decoded bytes.
 //!
-//! **Invariant:** pointers ascend and stay within the stored content, a block has at most twice as
-//! many stored bytes as decoded ones, and it decodes to exactly the length that the file needs.
+//! **Invariant:** pointers ascend and stay within the stored content, the stored bytes of a block
+//! are at most twice its decoded bytes, and it decodes to exactly the length that the file needs.
 
 use std::ops::Range;
 
@@ -14,13 +14,13 @@ use sinterfs_model::{Error, Result};
 use super::sections::StoredContent;
 use crate::layout::{ZisofsAlgorithm, ZisofsHeader, ZisofsVersion, le32, le64};
 
-/// Bytes of stored content that a block may have besides twice its decoded length.
+/// Stored bytes that a block may have beyond twice its decoded length.
 const SLACK: u64 = 1024;
 
 /// The magic number of LZ4 frames, which mkzftree2 writes.
 const LZ4_FRAME: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
 
-/// Where a block of a compressed file is stored.
+/// The location of a block of a compressed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ZisofsBlock {
     /// The offset of the first byte in the stored content.
@@ -98,7 +98,7 @@ impl<'a> ZisofsFile<'a> {
         blocks.collect()
     }
 
-    /// Decodes a block that must have exactly as many bytes as the buffer.
+    /// Decodes a block that must fill the buffer exactly.
     pub(super) fn decode(&self, block: ZisofsBlock, room: &mut [u8]) -> Result<()> {
         if block.len == 0 {
             room.fill(0);

@@ -1,9 +1,9 @@
-//! Partitions behind an image: file systems of their own, which the partition table names.
+//! Partitions appended to an image: separate file systems, which the partition table names.
 //!
 //! In: their bytes. Out: the same, from a sector on, and the entries of the table.
 //!
-//! **Invariant:** each has a number of its own from 1 to 4, and bytes; what is copied at a time is
-//! bounded.
+//! **Invariant:** each has a unique number from 1 to 4, and at least one byte; copying uses a
+//! bounded buffer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::layout::SECTOR;
 pub(super) const ENTRIES: u8 = 4;
 
 /// Bytes that are copied at a time.
-const STEP: usize = 1 << 20;
+const COPY_LEN: usize = 1 << 20;
 
 /// A partition that follows the image.
 #[derive(Clone)]
@@ -70,7 +70,7 @@ pub(super) fn check(partitions: &[AppendedPartition], others: usize) -> Result<(
     }
     if !partitions.is_empty() && partitions.len() + others > usize::from(ENTRIES) {
         let what = format!(
-            "{} partitions behind the image, and the table has {others} of its own: more than \
+            "{} appended partitions and {others} of the image are more than \
              {ENTRIES}",
             partitions.len()
         );
@@ -94,9 +94,9 @@ pub(super) fn write(
             sector: out.at / SECTOR,
             sectors: len.div_ceil(SECTOR),
         });
-        let (mut at, mut step) = (0, vec![0; STEP]);
+        let (mut at, mut step) = (0, vec![0; COPY_LEN]);
         while at < len {
-            let count = usize::try_from(len - at).map_or(STEP, |left| left.min(STEP));
+            let count = usize::try_from(len - at).map_or(COPY_LEN, |left| left.min(COPY_LEN));
             let bytes = step.get_mut(..count).unwrap_or_default();
             partition.source.read_at(at, bytes)?;
             out.write(bytes)?;

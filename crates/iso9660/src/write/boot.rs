@@ -151,7 +151,7 @@ const GPT_ENTRIES: usize = 128 * 128;
 /// Sectors of 512 bytes that the second GPT takes at the end of a disk.
 pub(super) const GPT_TAIL: u64 = 33;
 
-/// What a partition table describes.
+/// The ranges that a partition table describes.
 #[derive(Debug, Clone)]
 pub(super) struct DiskPlace {
     /// Bytes of all, with the second GPT.
@@ -164,7 +164,7 @@ pub(super) struct DiskPlace {
     pub(super) bios: Option<u64>,
     /// The same of the image for UEFI, and its sectors.
     pub(super) efi: Option<(u64, u64)>,
-    /// The partitions behind the image.
+    /// The partitions appended to the image.
     pub(super) appended: Vec<AppendedPlace>,
 }
 
@@ -194,7 +194,7 @@ impl DiskPlace {
         entries.concat()
     }
 
-    /// Returns whether the image for UEFI is a partition behind the image.
+    /// Returns whether the UEFI image is an appended partition.
     fn is_appended(&self) -> bool {
         let mut places = self.appended.iter();
         self.efi
@@ -293,7 +293,8 @@ fn guid(number: u8, identity: &[u8; 32]) -> [u8; 16] {
     bytes
 }
 
-/// Makes a header by its sector, that of the other one, and the first one of the entries.
+/// Makes a header from its sector, the sector of the other header, and the first sector of the
+/// entries.
 fn gpt_header([own, other, at]: [u64; 3], last: u64, disk: [u8; 16], entries: &[u8]) -> Vec<u8> {
     let numbers = [own, other, 64, last - GPT_TAIL]
         .map(u64::to_le_bytes)

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use sinterfs_codec::unit::{UnitCodec, encode};
 use sinterfs_model::{Error, Result};
 
-/// How files are compressed.
+/// The compression of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZisofsCompression {
     /// Not at all.

@@ -17,7 +17,7 @@ use crate::layout::{SECTOR, SECTOR_LEN, ZisofsAlgorithm, ZisofsHeader, ZisofsVer
 /// The most bytes of encoded units that are kept.
 const KEPT_MAX: u64 = 256 << 20;
 
-/// Where a content is.
+/// The location of a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ContentPlace {
     /// The first block.
@@ -28,7 +28,7 @@ pub(super) struct ContentPlace {
     pub(super) stored: u64,
     /// Decoded bytes.
     pub(super) len: u64,
-    /// How it is compressed.
+    /// Its compression.
     pub(super) zisofs: Option<ZisofsHeader>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct ContentWriter {
     pub(super) out: Box<dyn Sink>,
     /// The position in the image.
     pub(super) at: u64,
-    /// How files are compressed: the version and the block size as a power of two.
+    /// The compression of files: the version and the block size as a power of two.
     pub(super) zisofs: Option<(ZisofsVersion, u8)>,
     /// Whether contents that are compressed already are recognised as such.
     marks: bool,
@@ -57,7 +57,7 @@ pub(super) struct ContentWriter {
 }
 
 impl ContentWriter {
-    /// Starts at a position, which is that of a sector.
+    /// Starts at a position, which is the start of a sector.
     pub(super) fn new(
         out: Box<dyn Sink>,
         at: u64,
@@ -208,8 +208,8 @@ impl ContentWriter {
         self.write(zeros.get(..rest).unwrap_or_default())
     }
 
-    /// Returns a place for a content that is not written yet, whose record is as long as that of
-    /// one that is or longer.
+    /// Returns a placeholder for a content that is not written yet; its record is at least as long
+    /// as the final one.
     pub(super) fn expected(&self, len: u64) -> ContentPlace {
         let header = |(version, block_bits): (ZisofsVersion, u8)| ZisofsHeader {
             version,

@@ -53,7 +53,7 @@ impl Continuations {
     }
 
     /// Returns the system use area of a record with at most `room` bytes for it: as many entries as
-    /// fit, the others in areas of their own.
+    /// fit, the rest in continuation areas.
     pub(super) fn area(&mut self, entries: &[Vec<u8>], room: usize) -> Result<Vec<u8>> {
         let taken = fitting(entries, room);
         let (here, rest) = entries.split_at(taken);

@@ -7,7 +7,7 @@ use crate::layout::{
     DirectoryRecord, LongDate, RecordFlags, SECTOR_LEN, STANDARD_ID, both16, both32,
 };
 
-/// Where a tree is.
+/// The location of a tree.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TreePlace {
     /// Sectors of the whole volume.

@@ -1,4 +1,4 @@
-//! Directories and path tables of one tree: that of Rock Ridge or that of Joliet.
+//! Directories and path tables of one tree, Rock Ridge's or Joliet's.
 //!
 //! In: the tree, where contents are or how long they will be. Out: records, which are laid out in
 //! sectors, then bytes.
@@ -19,7 +19,7 @@ use crate::layout::{DirectoryRecord, RecordFlags, SECTION_MAX, SECTOR, SECTOR_LE
 /// The most bytes of a record, whose length is even.
 const RECORD_MAX: usize = 254;
 
-/// Where contents are.
+/// The locations of contents.
 pub(super) struct Placed<'a> {
     pub(super) tree: &'a Tree,
     /// The map of contents that are written; `None` before, when all that is known is how long
@@ -102,7 +102,7 @@ pub(super) struct Directories {
 }
 
 impl Directories {
-    /// Makes the records of all directories; the continuation areas of those of Joliet are empty.
+    /// Makes the records of all directories; Joliet's have no continuation areas.
     pub(super) fn new(
         placed: &Placed<'_>,
         kind: Identifiers,
@@ -346,8 +346,8 @@ fn room(identifier: usize) -> usize {
     RECORD_MAX.saturating_sub(head.next_multiple_of(2))
 }
 
-/// Returns what identifiers are sorted by: all but the version, as that of `A.B;1` must not be
-/// compared with a letter of `A.B10;1` (ECMA-119, section 9.3).
+/// Returns the sort key of an identifier: all but the version, since the version of `A.B;1` must
+/// not be compared with a letter of `A.B10;1` (ECMA-119, section 9.3).
 fn sorting_key(identifier: &[u8], kind: Identifiers, is_directory: bool) -> &[u8] {
     let version = match (is_directory, kind) {
         (true, _) => 0,

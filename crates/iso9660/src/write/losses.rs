@@ -1,6 +1,6 @@
-//! What an image does not keep of a tree.
+//! The metadata of a tree that an image does not keep.
 //!
-//! In: the tree and the options. Out: losses, without those of count zero.
+//! In: the tree and the options. Out: losses with a count above zero.
 
 use sinterfs_model::{Content, Link, Loss, Node, NodeId, Time, Tree};
 
@@ -45,7 +45,10 @@ pub(super) fn losses(tree: &Tree, keeps_xattrs: bool, renamed: Option<Loss>) -> 
 
 /// Names the entries that are left out, wholly or in part.
 fn left_out(tree: &Tree, keeps_xattrs: bool) -> [Loss; 4] {
-    let mut names = Loss::entries("names above 255 bytes (left out, with what is below)");
+    let mut names = Loss::entries(
+        "names longer than 255 bytes (left out, with everything below \
+                                   them)",
+    );
     let mut targets = Loss::entries("symlinks with targets above 64 KiB (left out)");
     for link in tree.links() {
         match unfit(tree, link) {

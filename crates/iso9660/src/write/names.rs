@@ -2,7 +2,7 @@
 //!
 //! In: names of a directory. Out: identifiers, unique in the directory.
 //!
-//! **Invariant:** an identifier depends on the names of its directory and their order alone.
+//! **Invariant:** an identifier depends only on the names of its directory and their order.
 //! ECMA-119, section 7.5; Joliet, "Character set".
 
 use std::collections::{HashMap, HashSet};
@@ -41,7 +41,7 @@ pub(super) enum Identifiers {
 }
 
 impl Identifiers {
-    /// Returns those of the primary tree.
+    /// Returns the identifiers of the primary tree.
     pub(super) fn of(level: InterchangeLevel) -> Self {
         match level {
             InterchangeLevel::One => Self::Short,

@@ -36,7 +36,7 @@ pub struct WriteOptions {
     pub identifiers: [Vec<u8>; 5],
     /// When the image is made, in seconds since 1970; else it has no date.
     pub made: Option<u64>,
-    /// The digits of the dates of creation and modification, in place of those of `made`.
+    /// The digits of the creation and modification dates, instead of `made`.
     pub date: Option<[u8; 16]>,
     /// The boot images in their order.
     pub boot: Vec<BootImage>,
@@ -44,7 +44,7 @@ pub struct WriteOptions {
     pub system_area: Vec<u8>,
     /// Whether the system area has a partition table that covers the image.
     pub partitions: bool,
-    /// Partitions behind the image.
+    /// Partitions appended to the image.
     pub appended: Vec<AppendedPartition>,
 }
 
@@ -95,7 +95,7 @@ impl WriteOptions {
         }
         if let Some(date) = self.date.filter(|date| !LongDate::is_date(date)) {
             let text = String::from_utf8_lossy(&date).into_owned();
-            return Err(Error::invalid(format!("{text:?} is no date")));
+            return Err(Error::invalid(format!("{text:?} is not a date")));
         }
         let own = |image: &BootImage| image.efi && image.appended().is_none();
         let has_efi = self.partitions && self.boot.iter().any(own);

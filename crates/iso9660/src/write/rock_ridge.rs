@@ -35,7 +35,7 @@ pub(super) fn attributes(node: &Node, links: u32, serial: u32) -> Vec<Vec<u8>> {
         gid: node.meta.gid,
         serial: Some(serial),
     };
-    // the others are not those of the content: they would make images of equal trees unequal
+    // the other times do not belong to the content: they would make images of equal trees differ
     let times = [&[TimeFlags::MODIFY][..], &date(node.meta.times.modified).0].concat();
     vec![
         entry(signature::PX, 1, &fields.encode()),
@@ -58,7 +58,7 @@ pub(super) fn name(name: &[u8]) -> Vec<Vec<u8>> {
     entries.collect()
 }
 
-/// Makes the entries of what an inode is besides a file or directory.
+/// Makes the entries of inodes other than files and directories.
 pub(super) fn kind(tree: &Tree, node: &Node, place: Option<&ContentPlace>) -> Vec<Vec<u8>> {
     match node.content {
         Content::Symlink(target) => symlink(tree.bytes(target)),

@@ -15,7 +15,7 @@ use super::names::Identifiers;
 use crate::layout::{SECTOR, SECTOR_LEN};
 
 /// Bytes that are written at a time where they replace others.
-const STEP: usize = 1 << 20;
+const WRITE_LEN: usize = 1 << 20;
 
 /// A tree that is laid out.
 pub(super) struct TreeLayout {
@@ -75,10 +75,10 @@ impl TreeLayout {
     }
 }
 
-/// Where trees go: behind the content, or into the room in front of it.
+/// The place of trees: after the content, or in the space reserved before it.
 pub(super) struct TreeOut<'a> {
     pub(super) contents: &'a mut ContentWriter,
-    /// The position in the room; `None` behind the content.
+    /// The position in the room; `None` after the content.
     pub(super) patches: Option<u64>,
     /// Bytes that are not written yet.
     pub(super) waiting: Vec<u8>,
@@ -90,7 +90,7 @@ impl TreeOut<'_> {
             return self.contents.write(bytes);
         }
         self.waiting.extend_from_slice(bytes);
-        if self.waiting.len() >= STEP {
+        if self.waiting.len() >= WRITE_LEN {
             self.flush()?;
         }
         Ok(())

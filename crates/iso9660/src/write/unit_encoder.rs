@@ -1,6 +1,6 @@
 //! The encoder of content, shared by worker threads.
 //!
-//! In: segments. Out: blocks. **Invariant:** a block depends on its segment and the options alone.
+//! In: segments. Out: blocks. **Invariant:** a block depends only on its segment and the options.
 
 use sinterfs_model::{Block, Error, Result, Segment, SegmentEncoder};
 use sinterfs_workers::WorkerPermits;

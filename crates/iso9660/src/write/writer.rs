@@ -34,7 +34,7 @@ use super::unit_encoder::UnitEncoder;
 use crate::layout::{FIRST_DESCRIPTOR, SECTOR, SECTOR_LEN, ZisofsVersion};
 
 /// Bytes of zeros that are written at a time.
-const STEP: usize = 1 << 20;
+const COPY_LEN: usize = 1 << 20;
 
 /// Writes an image.
 ///
@@ -158,8 +158,8 @@ impl IsoWriter {
         Ok(trees)
     }
 
-    /// Writes all trees into the room that is reserved for them, or, if it is too short, behind the
-    /// content; returns their places, and the names that Joliet changed.
+    /// Writes all trees into the space reserved for them or, if it is too short, after the content;
+    /// returns their places, and the names that Joliet changed.
     fn trees(&mut self, tree: &Tree, map: &ContentMap) -> Result<(Vec<TreePlace>, Option<Loss>)> {
         let placed = self.placed(tree, Some(map));
         let mut trees = self.lay_out(&placed, self.room.start)?;
@@ -294,10 +294,10 @@ impl ImageWriter for IsoWriter {
         let trees = self.lay_out(&self.placed(tree, None), self.contents.at / SECTOR)?;
         let end = trees.last().map_or(0, |tree| tree.end) * SECTOR;
         drop(trees);
-        let zeros = vec![0; STEP];
+        let zeros = vec![0; COPY_LEN];
         while self.contents.at < end {
-            let left = usize::try_from(end - self.contents.at).unwrap_or(STEP);
-            let now = zeros.get(..left.min(STEP)).unwrap_or_default();
+            let left = usize::try_from(end - self.contents.at).unwrap_or(COPY_LEN);
+            let now = zeros.get(..left.min(COPY_LEN)).unwrap_or_default();
             self.contents.write(now)?;
         }
         self.room = self.front_bytes / SECTOR..self.contents.at / SECTOR;

@@ -18,7 +18,7 @@ const TAKEN: u8 = 1;
 /// That thread has done with the block.
 const DECODED: u8 = 2;
 /// The ranges of the block that are needed much later are in the file.
-const KEPT: u8 = 4;
+const SPILLED: u8 = 4;
 /// The thread that writes has done with the block.
 const PASSED: u8 = 8;
 
@@ -31,7 +31,7 @@ impl Schedule {
         window: u64,
         work: impl FnOnce(&mut Position<'_>) -> T,
     ) -> T {
-        let race = Race {
+        let shared = SharedState {
             schedule: self,
             image,
             window,
@@ -40,14 +40,14 @@ impl Schedule {
             state: Mutex::default(),
             moved: Condvar::new(),
         };
-        let mut position = Position::new(&race);
+        let mut position = Position::new(&shared);
         if threads <= 1 || self.blocks.is_empty() {
             return work(&mut position);
         }
         std::thread::scope(|scope| {
             for _ in 0..threads.min(self.blocks.len()) {
                 // where there is none, the work takes on all blocks itself
-                if sinterfs_workers::spawn(scope, "decode", || race.decode_all()).is_err() {
+                if sinterfs_workers::spawn(scope, "decode", || shared.decode_all()).is_err() {
                     break;
                 }
             }
@@ -58,13 +58,13 @@ impl Schedule {
     }
 }
 
-/// What the threads share.
-struct Race<'a> {
+/// The state that the threads share.
+struct SharedState<'a> {
     schedule: &'a Schedule,
     image: &'a dyn Image,
     window: u64,
     next: AtomicUsize,
-    /// What has been done with each block.
+    /// The state of each block.
     done: Vec<AtomicU8>,
     state: Mutex<Progress>,
     moved: Condvar,
@@ -77,8 +77,8 @@ struct Progress {
     stop: bool,
 }
 
-/// Ends the race if its thread panics, so that no thread waits for it.
-struct Runner<'a>(&'a Race<'a>);
+/// Stops all threads if its thread panics, so that none waits for it.
+struct Runner<'a>(&'a SharedState<'a>);
 
 impl Drop for Runner<'_> {
     fn drop(&mut self) {
@@ -88,7 +88,7 @@ impl Drop for Runner<'_> {
     }
 }
 
-impl Race<'_> {
+impl SharedState<'_> {
     fn decode_all(&self) {
         let _runner = Runner(self);
         loop {
@@ -105,8 +105,8 @@ impl Race<'_> {
             }
             if self.take(index) {
                 if !self.schedule.spill.has(index) {
-                    // the last byte: all before it is decoded on the way. An error is for who needs
-                    // the bytes.
+                    // the last byte: all before it is decoded on the way. An error is reported
+                    // where the bytes are needed.
                     let _ = self.image.read_at(need.ino, need.at, &mut [0]);
                 }
                 self.keep(index, need);
@@ -126,12 +126,12 @@ impl Race<'_> {
             return self.finish(index, need, DECODED);
         }
         let kept = self.schedule.spill.keep(self.image, index);
-        self.finish(index, need, if kept { DECODED | KEPT } else { DECODED });
+        self.finish(index, need, if kept { DECODED | SPILLED } else { DECODED });
         drop(self.lock());
         self.moved.notify_all();
     }
 
-    /// Notes what has been done with a block; who is the last with it releases it.
+    /// Notes the end of a use of a block; the last use releases it.
     fn finish(&self, index: usize, need: &Need, what: u8) {
         const ALL: u8 = DECODED | PASSED;
         let Some(done) = self.done.get(index) else {
@@ -153,7 +153,7 @@ impl Race<'_> {
             let wait = |state: &mut Progress| !state.stop && is_open();
             drop(self.moved.wait_while(self.lock(), wait));
         }
-        done.load(Ordering::Acquire) & KEPT != 0
+        done.load(Ordering::Acquire) & SPILLED != 0
     }
 
     fn lock(&self) -> MutexGuard<'_, Progress> {
@@ -166,29 +166,29 @@ impl Race<'_> {
     }
 }
 
-/// Where the work is; ends the race when dropped.
+/// The position of the work; stops the threads when dropped.
 pub(super) struct Position<'a> {
-    race: &'a Race<'a>,
+    shared: &'a SharedState<'a>,
     at: u64,
-    /// How many blocks the work has come to.
+    /// The number of blocks that the work has reached.
     passed: usize,
-    /// How many it has looked at before.
+    /// The number of blocks it has looked at before.
     begun: usize,
     /// Blocks by the end of their last use, and how many of them are over.
     ending: Vec<u32>,
     over: usize,
-    /// How many contents have been written, and how many far uses are over.
+    /// The number of contents that were written, and of far uses that are over.
     contents: usize,
     far: usize,
 }
 
 impl<'a> Position<'a> {
-    fn new(race: &'a Race<'a>) -> Self {
-        let blocks = &race.schedule.blocks;
+    fn new(shared: &'a SharedState<'a>) -> Self {
+        let blocks = &shared.schedule.blocks;
         let mut ending: Vec<u32> = (0..).take(blocks.len()).collect();
         ending.sort_by_key(|index| blocks.get(*index as usize).map(|need| need.last));
         Self {
-            race,
+            shared,
             at: 0,
             passed: 0,
             begun: 0,
@@ -199,8 +199,8 @@ impl<'a> Position<'a> {
         }
     }
 
-    /// Reads the next bytes of data, which a file has at an offset; fewer than asked only at its
-    /// end.
+    /// Reads the next bytes of data, which a file has at an offset; fewer than requested only at
+    /// its end.
     pub(super) fn read(&mut self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let mut done = 0;
         while let Some(rest) = buf.get_mut(done..).filter(|rest| !rest.is_empty()) {
@@ -214,14 +214,14 @@ impl<'a> Position<'a> {
         Ok(done)
     }
 
-    /// Reads bytes for a position, as many as are in one place.
+    /// Reads the bytes at a position that are stored contiguously.
     fn read_some(&mut self, ino: Ino, offset: u64, at: u64, buf: &mut [u8]) -> Result<usize> {
         let mut end = self.begin(at);
-        let race = self.race;
-        let spill = &race.schedule.spill;
+        let shared = self.shared;
+        let spill = &shared.schedule.spill;
         match spill.next(&mut self.far, at) {
             Some(kept) if kept.position > at => end = end.min(kept.position),
-            Some(kept) if race.wait_for(kept.block) => {
+            Some(kept) if shared.wait_for(kept.block) => {
                 let skip = at - kept.position;
                 let part = front(buf, kept.len - skip);
                 spill.read(kept.place + skip, part)?;
@@ -229,18 +229,18 @@ impl<'a> Position<'a> {
             }
             _ => {}
         }
-        race.image.read_at(ino, offset, front(buf, end - at))
+        shared.image.read_at(ino, offset, front(buf, end - at))
     }
 
-    /// Takes on the blocks that are needed now and that no thread has, so that none is left behind;
+    /// Takes on the blocks that are needed now and that no thread has, so that none is missed;
     /// returns where the next one is needed.
     fn begin(&mut self, at: u64) -> u64 {
-        while let Some(need) = self.race.schedule.blocks.get(self.begun) {
+        while let Some(need) = self.shared.schedule.blocks.get(self.begun) {
             if need.first > at {
                 return need.first;
             }
-            if self.race.take(self.begun) {
-                self.race.keep(self.begun, need);
+            if self.shared.take(self.begun) {
+                self.shared.keep(self.begun, need);
             }
             self.begun += 1;
         }
@@ -252,16 +252,16 @@ impl<'a> Position<'a> {
         self.reach(self.at.saturating_add(bytes));
     }
 
-    /// Returns that a content is over, whatever has been written of it.
+    /// Reports the end of a content, even if it was written only in part.
     pub(super) fn end_content(&mut self) {
-        let end = self.race.schedule.ends.get(self.contents);
+        let end = self.shared.schedule.ends.get(self.contents);
         self.contents += 1;
         self.reach(end.map_or(self.at, |end| self.at.max(*end)));
     }
 
     fn reach(&mut self, at: u64) {
         self.at = at;
-        let blocks = &self.race.schedule.blocks;
+        let blocks = &self.shared.schedule.blocks;
         let before = self.passed;
         while blocks.get(self.passed).is_some_and(|need| need.first < at) {
             self.passed += 1;
@@ -269,7 +269,7 @@ impl<'a> Position<'a> {
         while let Some(&index) = self.ending.get(self.over) {
             match blocks.get(index as usize) {
                 Some(need) if need.last <= at => {
-                    self.race.finish(index as usize, need, PASSED);
+                    self.shared.finish(index as usize, need, PASSED);
                 }
                 _ => break,
             }
@@ -277,14 +277,14 @@ impl<'a> Position<'a> {
         }
         if self.passed > before {
             let passed = blocks.get(self.passed).map_or(u64::MAX, |need| need.before);
-            self.race.update(|state| state.passed = passed);
+            self.shared.update(|state| state.passed = passed);
         }
     }
 }
 
 impl Drop for Position<'_> {
     fn drop(&mut self) {
-        self.race.update(|state| state.stop = true);
+        self.shared.update(|state| state.stop = true);
     }
 }
 

@@ -10,7 +10,7 @@ use super::options::ArchiveOptions;
 use super::report::Counts;
 use super::schedule::Schedule;
 use super::sequence::Sequence;
-use crate::plan::{PathOfLast, Plan, Spot};
+use crate::plan::{NameRef, PathOfLast, Plan};
 
 /// The plan of an archive, its options and its counts.
 pub(super) struct ArchiveJob<'a> {
@@ -41,7 +41,7 @@ impl ArchiveJob<'_> {
         self.pause()
     }
 
-    /// Stops if asked to.
+    /// Stops if the observer requests it.
     pub(super) fn pause(&self) -> Result<()> {
         self.observer.check_cancelled()
     }
@@ -53,8 +53,8 @@ impl ArchiveJob<'_> {
     }
 
     /// Adds the path to an error.
-    pub(super) fn locate(&self, error: Error, spot: Spot) -> Error {
-        error.path(self.plan.path(spot))
+    pub(super) fn locate(&self, error: Error, name_ref: NameRef) -> Error {
+        error.path(self.plan.path(name_ref))
     }
 
     /// Counts and reports a failure that leaves the rest possible, and returns any other.
@@ -71,27 +71,27 @@ impl ArchiveJob<'_> {
     }
 
     /// Counts what an archive does not keep of any entry; fails if nothing may be lost.
-    pub(super) fn lose(&self, losses: &[&'static str], spot: Spot) -> Result<()> {
+    pub(super) fn lose(&self, losses: &[&'static str], name_ref: NameRef) -> Result<()> {
         for what in losses {
-            self.refuse_loss(what, spot)?;
+            self.refuse_loss(what, name_ref)?;
             self.counts.lose(what);
         }
         Ok(())
     }
 
     /// Names an entry that the archive does not have, or not whole; fails if nothing may be lost.
-    pub(super) fn leave_out(&self, losses: &[&'static str], spot: Spot) -> Result<()> {
+    pub(super) fn leave_out(&self, losses: &[&'static str], name_ref: NameRef) -> Result<()> {
         for what in losses {
-            self.refuse_loss(what, spot)?;
-            self.counts.leave_out(what, self.plan.path_bytes(spot));
+            self.refuse_loss(what, name_ref)?;
+            self.counts.leave_out(what, self.plan.path_bytes(name_ref));
         }
         Ok(())
     }
 
-    fn refuse_loss(&self, what: &str, spot: Spot) -> Result<()> {
+    fn refuse_loss(&self, what: &str, name_ref: NameRef) -> Result<()> {
         if self.options.strict {
             let error = Error::unsupported(format!("not kept: {what}"));
-            return Err(self.locate(error, spot));
+            return Err(self.locate(error, name_ref));
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use sinterfs_archive::mtree;
 use sinterfs_model::{Error, FileType, Ino, Result};
 
 use super::job::ArchiveJob;
-use super::sequence::{Name, spot};
+use super::sequence::{Name, name_ref};
 use super::stream::ArchiveOutput;
 use super::write::count;
 use crate::jobs::{Job, Jobs};
@@ -25,13 +25,13 @@ const CHUNK: usize = 1 << 20;
 /// The most bytes of holes that are hashed of a file.
 const MAX_HOLES: u64 = 64 << 30;
 
-/// What the list says of a file whose holes are longer.
+/// The comment of the list for a file with longer holes.
 const LONG_HOLES: &str = "digests of files with more than 64 GiB of holes";
 
-/// What becomes of further names of a file: `nlink` counts them, and nothing ties them together.
+/// How further names of a file are written: `nlink` counts them, and nothing ties them together.
 const HARD_LINKS: &str = "hard links (each name becomes a separate file)";
 
-/// What is known of the content of a leaf.
+/// The known facts about the content of a leaf.
 #[derive(Debug, Clone, Copy)]
 enum FileDigest {
     /// It has none, or cannot be read.
@@ -41,7 +41,7 @@ enum FileDigest {
     LongHoles,
 }
 
-/// What is known of all leaves.
+/// The known facts about all leaves.
 type Digests = Vec<FileDigest>;
 
 /// Writes all lines and returns the length of the list.
@@ -53,9 +53,9 @@ pub(super) fn write(archive: &ArchiveJob<'_>, out: &mut dyn Write) -> Result<u64
     let mut last = mtree::write::LastName::default();
     for &name in &archive.sequence.names {
         archive.pause()?;
-        let spot = spot(&archive.plan, name);
+        let name_ref = name_ref(&archive.plan, name);
         let known = archive.know(name, &HashSet::new());
-        let known = archive.settle(known.map_err(|error| archive.locate(error, spot)))?;
+        let known = archive.settle(known.map_err(|error| archive.locate(error, name_ref)))?;
         let Some(known) = known else { continue };
         let leaf = match name {
             Name::Dir(_) | Name::Early(_) => None,
@@ -76,7 +76,7 @@ pub(super) fn write(archive: &ArchiveJob<'_>, out: &mut dyn Write) -> Result<u64
         }
         let lost = &mut |what| losses.push(what);
         mtree::write::line(&mut line, &mut last, &known.outgoing(), digest, lost);
-        archive.lose(&losses, spot)?;
+        archive.lose(&losses, name_ref)?;
         stream.put(line.as_bytes())?;
         count(archive, name, &known);
         line.clear();
@@ -103,7 +103,7 @@ fn digests(archive: &ArchiveJob<'_>) -> Result<Digests> {
         |buf, job| {
             let item = archive.plan.leaf(job.leaf);
             let digest = digest(archive, item.ino, buf);
-            let digest = digest.map_err(|error| archive.locate(error, item.spot));
+            let digest = digest.map_err(|error| archive.locate(error, item.name_ref));
             if let Some(digest) = archive.settle(digest)? {
                 let mut digests = digests.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(place) = digests.get_mut(job.leaf as usize) {

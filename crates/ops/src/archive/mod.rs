@@ -1,9 +1,9 @@
 //! Writes an image, or a part of it, as an archive (tar, cpio) or as a list (mtree).
 //!
 //! Enters an image and a selection; leaves a stream of bytes, and a report of the losses.
-//! **Invariant:** the bytes depend on the image and the options alone, not on the number of threads
-//! or the size of the cache; where names come as a walk meets them, on nothing but the tree.
-//! Unreadable content is reported and counted, and the archive stays well-formed.
+//! **Invariant:** the bytes depend only on the image and the options, not on the number of threads
+//! or the size of the cache; in the order of a walk, only on the tree. Unreadable content is
+//! reported and counted, and the archive stays well-formed.
 
 mod ahead;
 mod job;

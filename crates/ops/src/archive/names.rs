@@ -9,7 +9,7 @@ use sinterfs_model::{Error, FileType, Inode, Result, Times, Xattrs};
 
 use super::job::ArchiveJob;
 use super::options::ArchiveFormat;
-use super::sequence::{Name, spot};
+use super::sequence::{Name, name_ref};
 use crate::runs::{Run, runs};
 
 /// A name with its attributes, as writers need them.
@@ -115,7 +115,7 @@ impl ArchiveJob<'_> {
             name => {
                 let last = self.last_path.lock();
                 let mut last = last.unwrap_or_else(PoisonError::into_inner);
-                last.of(&self.plan, spot(&self.plan, name)).to_vec()
+                last.of(&self.plan, name_ref(&self.plan, name)).to_vec()
             }
         }
     }

@@ -33,14 +33,14 @@ pub enum ArchiveOrder {
 pub struct ArchiveOptions {
     /// The kind.
     pub format: ArchiveFormat,
-    /// The order of names; lists have that of a walk.
+    /// The order of names; lists always use the order of a walk.
     pub order: ArchiveOrder,
     /// Paths to take, with everything below them; with no globs either, everything.
     pub paths: Vec<PathBuf>,
     /// Patterns of whole paths to take, with everything below what they match.
     pub globs: Vec<String>,
-    /// Patterns of what is left out, with everything below it: of names at any depth, or with a
-    /// slash of whole paths.
+    /// Patterns of files to leave out, with everything below them: names at any depth, or whole
+    /// paths if they have a slash.
     pub exclude: Vec<String>,
     /// The most components that paths have; `None` means any number.
     pub max_depth: Option<usize>,
@@ -56,14 +56,14 @@ pub struct ArchiveOptions {
     pub xattrs: bool,
     /// Keeps holes; without it they are zeros.
     pub sparse: bool,
-    /// Makes an error of what the kind of archive does not keep.
+    /// Treats metadata that the kind of archive does not keep as an error.
     pub strict: bool,
     /// Continues after a failure that concerns one entry.
     pub continue_on_error: bool,
-    /// How many decoded bytes other threads may be ahead.
+    /// The number of decoded bytes that other threads may be ahead.
     pub ahead: u64,
-    /// How many decoded bytes of blocks are kept for further use; the image's cache should have
-    /// room for these, for what is ahead and for what is being decoded.
+    /// The number of decoded bytes of blocks kept for further use; the image's cache should have
+    /// room for these, the blocks ahead and the blocks being decoded.
     pub held: u64,
 }
 

@@ -24,7 +24,7 @@ pub struct ArchiveReport {
     pub length: u64,
     /// Entries that could not be read, wholly or in part; each was reported to the observer.
     pub failed: u64,
-    /// What the kind of archive does not keep.
+    /// Metadata that the kind of archive does not keep.
     pub losses: Vec<Loss>,
 }
 

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use sinterfs_model::{Extent, ExtentSource, Image, Ino, Result};
 
-use super::sequence::{Sequence, spot};
+use super::sequence::{Sequence, name_ref};
 use super::spill::{LateUse, Spill};
 use crate::plan::Plan;
 
@@ -18,7 +18,7 @@ use crate::plan::Plan;
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     pub(super) blocks: Vec<Need>,
-    /// The position behind each content, in order.
+    /// The end position of each content, in order.
     pub(super) ends: Vec<u64>,
     pub(super) spill: Spill,
 }
@@ -30,10 +30,10 @@ pub(super) struct Need {
     /// A file that needs the most of it, and where in the file the last byte of that is.
     pub(super) ino: Ino,
     pub(super) at: u64,
-    /// How many bytes from its start are needed.
+    /// The number of bytes that are needed from its start.
     len: u64,
     pub(super) first: u64,
-    /// The position behind the last use.
+    /// The end position of the last use.
     pub(super) last: u64,
     /// Bytes of all blocks before this one.
     pub(super) before: u64,
@@ -195,7 +195,7 @@ fn uses(
             }
             ControlFlow::Continue(())
         });
-        listed.map_err(|error| error.path(plan.path(spot(plan, name))))?;
+        listed.map_err(|error| error.path(plan.path(name_ref(plan, name))))?;
         ends.push(position);
     }
     Ok(ends)

@@ -1,15 +1,15 @@
-//! The order of names in an archive: that of a walk, or files in the order of their content in the
+//! The order of names in an archive: as in a walk, or files in the order of their content in the
 //! image.
 //!
 //! Enters a plan, which has directories, other inodes and further names apart; leaves one sequence
-//! of all. **Invariants:** a further name comes behind the first. In the order of a walk, a
-//! directory comes before its contents, which follow without a break, since GNU tar sets a
-//! directory's times when it comes to a name outside of it. It takes the root for such a name, so
-//! that the root is the last member of a tar. In the image's order, other types follow files, and
-//! directories follow their contents: bsdtar sets the times of existing directories at once. A
-//! directory with symlinks is written before these, too, since GNU tar makes some symlinks in the
-//! end and remembers the times of directories that came before them. In a cpio archive, whose
-//! readers need directories before their contents, these are first.
+//! of all. **Invariants:** further names come after the first. In the order of a walk, a directory
+//! comes before its contents, which follow without a break, since GNU tar sets a directory's times
+//! when it comes to a name outside of it. It takes the root for such a name, so that the root is
+//! the last member of a tar. In the image's order, other types follow files, and directories follow
+//! their contents: bsdtar sets the times of existing directories at once. A directory with symlinks
+//! is written before these, too, since GNU tar makes some symlinks in the end and remembers the
+//! times of directories that came before them. In a cpio archive, whose readers need directories
+//! before their contents, these are first.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use sinterfs_model::{Error, FileType, Image, Result};
 
 use super::ArchiveFormat;
 use crate::jobs::Jobs;
-use crate::plan::{Plan, Spot};
+use crate::plan::{NameRef, Plan};
 
 /// One name on its way out.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +36,7 @@ pub(super) enum Name {
 #[derive(Debug)]
 pub(super) struct Sequence {
     pub(super) names: Vec<Name>,
-    /// How many names the inodes have that have several, by index of the leaf.
+    /// The number of names of each inode with several names, by index of the leaf.
     several: HashMap<u32, u32>,
     /// The alias that has the content, where the last name has it.
     last: HashMap<u32, u32>,
@@ -49,7 +49,7 @@ impl Sequence {
         let leaves = (0..count(plan.leaves.len())?).map(Name::Leaf);
         let mut names: Vec<_> = dirs(plan)?.chain(leaves).chain(aliases).collect();
         // names were kept as the walk met them
-        names.sort_by_key(|name| spot(plan, *name).met());
+        names.sort_by_key(|name| name_ref(plan, *name).order());
         if with_root && format == ArchiveFormat::Tar {
             names.push(Name::Dir(0));
         } else if with_root {
@@ -134,12 +134,12 @@ fn is_file(plan: &Plan, leaf: u32) -> bool {
     plan.leaf(leaf).kind == FileType::File
 }
 
-/// Puts each directory behind what it holds, and, if it holds symlinks, before them, too.
+/// Puts each directory after its entries and, if it holds symlinks, also before them.
 fn contents_first(plan: &Plan, walk: &[Name], names: &mut Vec<Name>) {
     // open directories, and whether they were written early
     let mut open: Vec<(u32, bool)> = Vec::new();
     for &name in walk {
-        let parent = spot(plan, name).dir;
+        let parent = name_ref(plan, name).dir;
         while let Some((dir, _)) = open.pop_if(|(dir, _)| *dir != parent) {
             names.push(Name::Dir(dir));
         }
@@ -164,11 +164,11 @@ fn contents_first(plan: &Plan, walk: &[Name], names: &mut Vec<Name>) {
 }
 
 /// Returns the position of a name.
-pub(super) fn spot(plan: &Plan, name: Name) -> Spot {
+pub(super) fn name_ref(plan: &Plan, name: Name) -> NameRef {
     match name {
-        Name::Dir(dir) | Name::Early(dir) => plan.dir(dir).spot,
-        Name::Leaf(leaf) => plan.leaf(leaf).spot,
-        Name::Alias(alias) => plan.alias(alias).spot,
+        Name::Dir(dir) | Name::Early(dir) => plan.dir(dir).name_ref,
+        Name::Leaf(leaf) => plan.leaf(leaf).name_ref,
+        Name::Alias(alias) => plan.alias(alias).name_ref,
     }
 }
 

@@ -34,12 +34,12 @@ pub(super) struct Spill {
     uses: Vec<SpilledRange>,
     /// By block.
     pieces: Vec<Piece>,
-    /// How long the file becomes.
+    /// The final length of the file.
     bytes: u64,
     file: Option<File>,
 }
 
-/// Where the bytes for a position are.
+/// The place of the bytes for a position.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SpilledRange {
     pub(super) position: u64,
@@ -145,7 +145,7 @@ impl Spill {
         file.write_all_at(&buf, place).ok()
     }
 
-    /// Finds the first use that ends behind a position, from the one with an index on.
+    /// Finds the first use from an index on that ends after a position.
     pub(super) fn next(&self, index: &mut usize, position: u64) -> Option<SpilledRange> {
         loop {
             let kept = self.uses.get(*index)?;

@@ -8,7 +8,7 @@ use sinterfs_model::{Error, Result};
 
 const SIZE: usize = 1 << 20;
 /// Reads ask for no less than this, unless less is wanted.
-const LEAST: usize = 256 << 10;
+const MIN_READ_LEN: usize = 256 << 10;
 
 /// A buffer before a writer.
 pub(super) struct ArchiveOutput<'a> {
@@ -41,7 +41,7 @@ impl<'a> ArchiveOutput<'a> {
         fill: impl FnOnce(&mut [u8]) -> Result<usize>,
     ) -> Result<u64> {
         let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-        if self.buf.len() - self.used < wanted.min(LEAST) {
+        if self.buf.len() - self.used < wanted.min(MIN_READ_LEN) {
             self.flush()?;
         }
         let room = self.buf.get_mut(self.used..).unwrap_or_default();

@@ -14,7 +14,7 @@ use super::ahead::Position;
 use super::job::ArchiveJob;
 use super::names::Known;
 use super::options::ArchiveFormat;
-use super::sequence::{Name, spot};
+use super::sequence::{Name, name_ref};
 use super::stream::ArchiveOutput;
 use crate::workers;
 
@@ -22,7 +22,7 @@ use crate::workers;
 /// of 2^63 bytes.
 const MAX_ZEROS: u64 = 256 << 30;
 
-/// What is left out beyond that.
+/// Further entries to leave out.
 const LONG_HOLES: &str = "files with holes that would be more than 256 GiB of zeros (left out)";
 
 /// Writes all names and returns the length of the archive.
@@ -61,9 +61,9 @@ impl Writer<'_, '_> {
     fn name(&mut self, name: Name) -> Result<()> {
         let archive = self.archive;
         archive.pause()?;
-        let spot = spot(&archive.plan, name);
+        let name_ref = name_ref(&archive.plan, name);
         let known = archive.know(name, &self.missing);
-        let known = archive.settle(known.map_err(|error| archive.locate(error, spot)))?;
+        let known = archive.settle(known.map_err(|error| archive.locate(error, name_ref)))?;
         if matches!(name, Name::Leaf(_)) {
             archive.advance(1, 0);
         }
@@ -74,19 +74,19 @@ impl Writer<'_, '_> {
         let zeros = self.zeros.saturating_add(known.unmapped_holes());
         if zeros > MAX_ZEROS {
             self.miss(name);
-            return archive.leave_out(&[LONG_HOLES], spot);
+            return archive.leave_out(&[LONG_HOLES], name_ref);
         }
         self.zeros = zeros;
         let (mut head, mut losses) = (Vec::new(), Vec::new());
         let follows = self.header(&mut head, name, &known, &mut losses)?;
         if head.is_empty() {
-            return archive.leave_out(&losses, spot);
+            return archive.leave_out(&losses, name_ref);
         }
         if !matches!(name, Name::Early(_)) {
             let is_part = |what: &&str| *what == tar::write::SENSELESS_ACL;
             let (parts, others): (Vec<_>, Vec<_>) = losses.into_iter().partition(is_part);
-            archive.leave_out(&parts, spot)?;
-            archive.lose(&others, spot)?;
+            archive.leave_out(&parts, name_ref)?;
+            archive.lose(&others, name_ref)?;
         }
         self.stream.put(&head)?;
         count(archive, name, &known);
@@ -95,7 +95,7 @@ impl Writer<'_, '_> {
         };
         if known.content.is_some() {
             let done = self.content(&known)?;
-            archive.settle(done.map_err(|error| archive.locate(error, spot)))?;
+            archive.settle(done.map_err(|error| archive.locate(error, name_ref)))?;
         }
         self.stream.zeros(follows.padding)
     }

@@ -24,7 +24,7 @@ pub enum Field {
     Target,
     /// A device's number.
     Device,
-    /// The number of names, or which of them name one inode.
+    /// The number of names, or the grouping of names by inode.
     Links,
     /// Extended attributes.
     Xattrs,
@@ -111,6 +111,6 @@ pub struct Change {
     pub path: Vec<u8>,
     /// The type, in the first tree if it is there.
     pub kind: FileType,
-    /// What happened.
+    /// The kind of change.
     pub what: What,
 }

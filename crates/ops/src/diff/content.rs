@@ -12,7 +12,7 @@ use sinterfs_model::{
 use super::side::Side;
 
 /// Bytes that are compared at a time.
-const STEP: usize = 1 << 20;
+const COMPARE_LEN: usize = 1 << 20;
 
 /// The read buffers of a thread.
 #[derive(Default)]
@@ -112,7 +112,7 @@ impl<'a> Comparison<'a> {
                 at = hole;
                 continue;
             }
-            let step = (len - at).min(STEP as u64) as usize;
+            let step = (len - at).min(COMPARE_LEN as u64) as usize;
             buffers.old.resize(step, 0);
             buffers.new.resize(step, 0);
             let read = fill(old, at, &mut buffers.old)?.min(fill(new, at, &mut buffers.new)?);

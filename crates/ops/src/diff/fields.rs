@@ -106,7 +106,7 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// Returns what a node has besides what all have.
+/// Returns the type-specific fields of a node.
 fn of_content(tree: &Tree, node: &Node) -> Option<(Field, Vec<u8>)> {
     match node.content {
         Content::File { size } => Some((Field::Size, size.to_string().into_bytes())),

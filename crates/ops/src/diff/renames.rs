@@ -18,7 +18,7 @@ use super::walk::{Lone, PairedWalk};
 use crate::workers;
 
 /// Bytes that are hashed at a time.
-const STEP: usize = 1 << 20;
+const HASH_LEN: usize = 1 << 20;
 
 /// The most bytes of a file that are hashed: the rest is compared.
 const HASHED: u64 = 16 << 20;
@@ -127,7 +127,7 @@ fn hash(job: &Job<'_>, buffer: &mut Vec<u8>) -> Result<(u64, u128)> {
     let file = job.side.source.open(job.side.tree, job.node)?;
     let mut hash = Xxh3Default::new();
     let mut at = 0;
-    buffer.resize(STEP, 0);
+    buffer.resize(HASH_LEN, 0);
     loop {
         let read = file.read_at(at, buffer)?;
         if read == 0 || at >= HASHED {

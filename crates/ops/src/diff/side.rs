@@ -5,7 +5,7 @@ use sinterfs_model::{Source, Tree};
 /// One of two trees.
 #[derive(Clone, Copy)]
 pub struct Side<'a> {
-    /// Where the content of files is.
+    /// The source of the content of files.
     pub source: &'a dyn Source,
     /// Its tree.
     pub tree: &'a Tree,

@@ -28,8 +28,8 @@ pub(super) struct PairedWalk {
 }
 
 impl PairedWalk {
-    /// Walks two trees. What has its path in both is found before it is its turn; what is no
-    /// directory has no entries.
+    /// Walks two trees. Paths in both trees are matched before their turn; only directories have
+    /// entries.
     pub(super) fn of(old: &Tree, new: &Tree) -> Self {
         let mut walk = Self::default();
         walk.pairs.push(Pair {

@@ -108,13 +108,13 @@ impl<'a> Files<'a> {
         let done = match self.parted.get(&job.leaf) {
             None => write_whole(self.work, item, buf).map(|written| {
                 if !written {
-                    self.work.keep(item.spot);
+                    self.work.keep(item.name_ref);
                 }
             }),
             Some(parted) => self.write_part(parted, item, self.jobs.ranges(job), buf),
         };
         self.jobs.done(self.work.plan, self.work.image, job);
-        let done = done.map_err(|error| self.work.locate(error, item.spot));
+        let done = done.map_err(|error| self.work.locate(error, item.name_ref));
         if done.is_err() {
             lock(&self.missing).insert(job.leaf);
         }
@@ -130,7 +130,7 @@ impl<'a> Files<'a> {
         buf: &mut Vec<u8>,
     ) -> Result<()> {
         let work = self.work;
-        // whatever fails, the part counts as done, and the file is closed
+        // even after a failure the part counts as done, and the file is closed
         let done = item.inode(work.image).and_then(|inode| {
             let Some(new) = begin_part(work, parted, item, &inode)? else {
                 return Ok(None);
@@ -144,13 +144,13 @@ impl<'a> Files<'a> {
         let mut parted = lock(parted);
         parted.left -= 1;
         let last = parted.left == 0;
-        let dir = || work.target.dir(work.plan, item.spot.dir);
+        let dir = || work.target.dir(work.plan, item.name_ref.dir);
         let done = match done {
             Ok(Some((new, inode))) if last && matches!(parted.state, PartState::Open(_)) => {
                 let written = dir().and_then(|dir| finish(work, &dir, item, new, &inode, None));
                 written.map(|written| {
                     if !written {
-                        work.keep(item.spot);
+                        work.keep(item.name_ref);
                     }
                 })
             }
@@ -180,11 +180,11 @@ impl<'a> Files<'a> {
             if parted.left == 0 {
                 continue;
             }
-            let spot = self.work.plan.leaf(leaf).spot;
-            let dir = self.work.target.dir(self.work.plan, spot.dir);
+            let name_ref = self.work.plan.leaf(leaf).name_ref;
+            let dir = self.work.target.dir(self.work.plan, name_ref.dir);
             let done = dir.and_then(|dir| self.work.target.discard(&dir, &ticket.hidden));
             if let Err(error) = done {
-                self.work.imperfect(error, spot);
+                self.work.imperfect(error, name_ref);
             }
         }
     }
@@ -198,8 +198,8 @@ fn begin_part(
     inode: &Inode,
 ) -> Result<Option<NewFile>> {
     let (dir, name) = (
-        work.target.parent(work.plan, item.spot)?,
-        work.plan.name(item.spot),
+        work.target.parent(work.plan, item.name_ref)?,
+        work.plan.name(item.name_ref),
     );
     let mut parted = lock(parted);
     match &parted.state {
@@ -207,9 +207,9 @@ fn begin_part(
         PartState::Open(ticket) => work.target.reopen(&dir, ticket).map(Some),
         PartState::Unmade => {
             let mode = work.target.part_mode(inode);
-            let Some(new) = work.target.make_file(&dir, item.spot, name, mode)? else {
+            let Some(new) = work.target.make_file(&dir, item.name_ref, name, mode)? else {
                 parted.state = PartState::Closed;
-                work.keep(item.spot);
+                work.keep(item.name_ref);
                 return Ok(None);
             };
             if work.options.sparse {
@@ -231,11 +231,11 @@ pub(crate) fn write_copy(work: &Extraction<'_>, item: &Item) -> Result<bool> {
 fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut Vec<u8>) -> Result<bool> {
     let inode = item.inode(work.image)?;
     let (dir, name) = (
-        work.target.parent(work.plan, item.spot)?,
-        work.plan.name(item.spot),
+        work.target.parent(work.plan, item.name_ref)?,
+        work.plan.name(item.name_ref),
     );
     let mode = work.target.first_mode(&inode);
-    let Some(new) = work.target.make_file(&dir, item.spot, name, mode)? else {
+    let Some(new) = work.target.make_file(&dir, item.name_ref, name, mode)? else {
         work.observer.advance(Stage::Extract, Tally::items(1));
         return Ok(false);
     };
@@ -267,12 +267,12 @@ fn finish(
         let set = new.file.set_len(inode.size);
         set.map_err(|error| Error::io("can't set the length", error))?;
     }
-    metadata::of_open(work, &new.file, item.spot, inode);
+    metadata::of_open(work, &new.file, item.name_ref, inode);
     if work.options.sync && !files::SYNCS_FILE_SYSTEMS {
         let done = new.file.sync_all();
         done.map_err(|error| Error::io("can't write the file to the disk", error))?;
     }
-    let name = work.plan.name(item.spot);
+    let name = work.plan.name(item.name_ref);
     let published = work.target.publish(dir, name, &new)?;
     if let Err(error) = new.close() {
         if published == Published::New {

@@ -1,4 +1,4 @@
-//! What an image has and this system, or the file system of the target, does not.
+//! Features of an image that this system, or the file system of the target, does not have.
 //!
 //! In: the plan of an extraction and its target. Out: the names that cannot be made, warnings, and
 //! counts. **Invariant:** what is lost is counted, and the first of its kind is reported.
@@ -11,19 +11,19 @@ use sinterfs_platform::{KEEPS, NAMES_DIFFER, names};
 use super::job::Extraction;
 use super::options::ExtractOptions;
 use super::report::Loss;
-use crate::plan::{Plan, Spot};
+use crate::plan::{NameRef, Plan};
 
 /// The most changed names that are reported one by one.
-const TOLD: u64 = 10;
+const MAX_REPORTED: u64 = 10;
 
-/// Returns the names that are others of their directories but for their case, by when the walk met
-/// them; the first of them is not among them.
+/// Returns the names that differ from an earlier name of their directory only in case, by their
+/// order in the walk.
 pub(crate) fn clashes(plan: &Plan) -> HashSet<usize> {
     let (mut seen, mut later) = (HashSet::new(), HashSet::new());
-    for spot in plan.spots() {
-        let name = String::from_utf8_lossy(plan.name(spot)).to_lowercase();
-        if !seen.insert((spot.dir, name)) {
-            later.insert(spot.met());
+    for name_ref in plan.name_refs() {
+        let name = String::from_utf8_lossy(plan.name(name_ref)).to_lowercase();
+        if !seen.insert((name_ref.dir, name)) {
+            later.insert(name_ref.order());
         }
     }
     later
@@ -42,21 +42,21 @@ fn loses(options: &ExtractOptions, inode: &Inode) -> bool {
 }
 
 impl Extraction<'_> {
-    /// Counts and reports names that files here cannot have; fails instead if that is asked for,
-    /// before anything is written.
+    /// Counts and reports names that files here cannot have; in strict mode fails instead, before
+    /// anything is written.
     pub(crate) fn compare_with_system(&self) -> Result<()> {
-        let differs = |spot: &Spot| !names::is_kept(self.plan.name(*spot));
+        let differs = |name_ref: &NameRef| !names::is_kept(self.plan.name(*name_ref));
         let mut count = 0_u64;
-        for spot in self
+        for name_ref in self
             .plan
-            .spots()
-            .filter(|spot| NAMES_DIFFER && differs(spot))
+            .name_refs()
+            .filter(|name_ref| NAMES_DIFFER && differs(name_ref))
         {
             count += 1;
-            if count <= TOLD && !self.options.strict {
+            if count <= MAX_REPORTED && !self.options.strict {
                 let what = "the system has no such name: some of its characters were replaced";
                 self.observer
-                    .warn(&self.locate(Error::unsupported(what), spot));
+                    .warn(&self.locate(Error::unsupported(what), name_ref));
             }
         }
         self.counts.add(|counts| counts.renamed = count);
@@ -91,28 +91,28 @@ impl Extraction<'_> {
     }
 
     /// Counts an entry whose owner, permissions or attributes are not kept; reports the first.
-    pub(crate) fn note_unkept(&self, spot: Spot, inode: &Inode) {
+    pub(crate) fn note_unkept(&self, name_ref: NameRef, inode: &Inode) {
         if KEEPS.modes && KEEPS.owners && KEEPS.xattrs {
             return;
         }
         let attributes = !KEEPS.xattrs && self.has_xattrs(inode.ino).unwrap_or(false);
         if loses(self.options, inode) || attributes {
             self.counts.add(|counts| counts.unkept += 1);
-            let what = "this system does not keep owners, all permissions and attributes; this and \
-                        others have those that it gives them";
-            self.tell_once(Loss::Attributes, Error::unsupported(what), spot);
+            let what = "owners, permissions and attributes are not restored on this system: this \
+                        and other files have its defaults";
+            self.report_once(Loss::Attributes, Error::unsupported(what), name_ref);
         }
     }
 
     /// Counts an entry that cannot be here; reports the first of its kind.
-    pub(crate) fn note_impossible(&self, loss: Loss, error: Error, spot: Spot) {
+    pub(crate) fn note_impossible(&self, loss: Loss, error: Error, name_ref: NameRef) {
         self.counts.add(|counts| counts.impossible += 1);
-        self.tell_once(loss, error, spot);
+        self.report_once(loss, error, name_ref);
     }
 
-    fn tell_once(&self, loss: Loss, error: Error, spot: Spot) {
-        if self.told.first(loss) {
-            self.observer.warn(&self.locate(error, spot));
+    fn report_once(&self, loss: Loss, error: Error, name_ref: NameRef) {
+        if self.reported.first(loss) {
+            self.observer.warn(&self.locate(error, name_ref));
         }
     }
 }
@@ -133,7 +133,7 @@ mod tests {
         plan.add_dir(a, "\u{e4}X".as_bytes(), Ino(6)).unwrap();
         let later = clashes(&plan);
         let found: Vec<u32> = (1..7)
-            .filter(|&dir| later.contains(&plan.dir(dir).spot.met()))
+            .filter(|&dir| later.contains(&plan.dir(dir).name_ref.order()))
             .collect();
         assert_eq!(found, [2, 5]);
     }

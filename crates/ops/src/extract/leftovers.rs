@@ -18,7 +18,7 @@ const PREFIX: &[u8] = b".sinter-";
 
 /// The extractions of this process that are running.
 static RUNNING: AtomicU32 = AtomicU32::new(0);
-/// How many hidden names this process has used.
+/// The number of hidden names that this process has used.
 static NAMES: AtomicU64 = AtomicU64::new(0);
 
 /// Returns a hidden name that this process has not used before.
@@ -38,7 +38,8 @@ fn owner(name: &[u8]) -> Option<u32> {
 /// The right to remove leftovers below one target.
 #[derive(Debug)]
 pub(super) struct Leftovers {
-    /// Whether no other extraction writes to the target; asked for when something is to be removed.
+    /// Whether no other extraction writes to the target; determined when something is to be
+    /// removed.
     alone: OnceLock<bool>,
     /// The names of the plan that look like hidden ones, with their directories.
     planned: OnceLock<HashSet<(u32, Vec<u8>)>>,
@@ -84,9 +85,9 @@ impl Leftovers {
     fn is_planned(&self, plan: &Plan, dir: u32, name: &[u8]) -> bool {
         let planned = self.planned.get_or_init(|| {
             let like_hidden = plan
-                .spots()
-                .filter(|spot| owner(plan.name(*spot)).is_some());
-            let key = |spot: crate::plan::Spot| (spot.dir, plan.name(spot).to_vec());
+                .name_refs()
+                .filter(|name_ref| owner(plan.name(*name_ref)).is_some());
+            let key = |name_ref: crate::plan::NameRef| (name_ref.dir, plan.name(name_ref).to_vec());
             like_hidden.map(key).collect()
         });
         planned.contains(&(dir, name.to_vec()))

@@ -1,7 +1,7 @@
 //! Restores an image, or a part of it, below a directory.
 //!
 //! Enters an image and a selection; leaves files, and a report of failures. **Invariant:** nothing
-//! outside the target is ever written: see `target`. What fails for one entry is reported to the
+//! outside the target is ever written: see `target`. Failures of single entries are reported to the
 //! observer and counted; a partial file is removed.
 
 mod content;
@@ -26,14 +26,14 @@ use std::sync::Mutex;
 use sinterfs_model::{Error, FileType, Image, Observer, Result, Stage, Tally};
 use sinterfs_platform::{Directory, SYMLINKS_HAVE_KINDS};
 
-use crate::plan::{Alias, Item, Spot};
+use crate::plan::{Alias, Item, NameRef};
 use crate::resolve::{Follow, resolve};
 use crate::{select, workers};
 use content::Files;
 use job::{Extraction, Kept, Losses};
 use lock::lock;
 use not_restored::NotRestored;
-use report::{Counts, Loss, Told};
+use report::{Counts, Loss, ReportedLosses};
 use target::{Came, Target};
 
 pub use options::{ExtractOptions, Overwrite};
@@ -68,7 +68,7 @@ pub fn extract(
         counts: &counts,
         kept: Kept::default(),
         losses: Losses::default(),
-        told: Told::default(),
+        reported: ReportedLosses::default(),
         not_restored: NotRestored::default(),
     };
     for error in unsafe_names.into_iter().chain(selection.unmatched()) {
@@ -82,7 +82,7 @@ pub fn extract(
 }
 
 /// Below this number, one thread makes names or finishes directories.
-const FEW: usize = 64;
+const MIN_PARALLEL: usize = 64;
 
 /// The steps of an extraction, in this order.
 struct Steps<'a>(&'a Extraction<'a>);
@@ -106,8 +106,8 @@ impl Steps<'_> {
         self.sync()
     }
 
-    /// Waits until everything is on the disk, if that is asked for. Where there is no call for all
-    /// of it, each file was waited for.
+    /// Waits until everything is on the disk, if requested. Without a call that covers all files,
+    /// each file was synced by itself.
     fn sync(&self) -> Result<()> {
         if self.0.options.sync {
             self.0.target.sync(self.0.plan)?;
@@ -123,7 +123,7 @@ impl Steps<'_> {
                 inode.and_then(|inode| self.0.target.make_dir(self.0.plan, index as u32, &inode));
             if self
                 .0
-                .settle(made.map_err(|error| self.0.locate(error, dir.spot)))?
+                .settle(made.map_err(|error| self.0.locate(error, dir.name_ref)))?
                 .is_some()
             {
                 self.0.counts.add(|counts| counts.directories += 1);
@@ -137,12 +137,12 @@ impl Steps<'_> {
         let specials: Vec<(u32, &Item)> = leaves
             .filter(|(_, item)| item.kind != FileType::File)
             .collect();
-        let one_dir = |a: &(u32, &Item), b: &(u32, &Item)| a.1.spot.dir == b.1.spot.dir;
+        let one_dir = |a: &(u32, &Item), b: &(u32, &Item)| a.1.name_ref.dir == b.1.name_ref.dir;
         self.each(&specials, one_dir, |(index, item)| {
             let made = self.special(item);
             let made = match made {
                 Err(error) if self.0.may_not(&error) => {
-                    self.0.unmade(&error, item.spot);
+                    self.0.unmade(&error, item.name_ref);
                     Ok(None)
                 }
                 Err(error) if errors::is_impossible(&error) => {
@@ -150,16 +150,16 @@ impl Steps<'_> {
                         FileType::Symlink => Loss::Symlink,
                         _ => Loss::Special,
                     };
-                    self.0.note_impossible(loss, error, item.spot);
+                    self.0.note_impossible(loss, error, item.name_ref);
                     Ok(None)
                 }
                 made => self
                     .0
-                    .settle(made.map_err(|error| self.0.locate(error, item.spot))),
+                    .settle(made.map_err(|error| self.0.locate(error, item.name_ref))),
             };
             match made? {
                 None => drop(lock(missing).insert(*index)),
-                Some(false) => self.0.keep(item.spot),
+                Some(false) => self.0.keep(item.name_ref),
                 Some(true) => {}
             }
             self.0.observer.advance(Stage::Extract, Tally::items(1));
@@ -172,7 +172,7 @@ impl Steps<'_> {
         if !SYMLINKS_HAVE_KINDS || self.0.options.strip > 0 {
             return false;
         }
-        let (image, path) = (self.0.image, self.0.plan.path_bytes(item.spot));
+        let (image, path) = (self.0.image, self.0.plan.path_bytes(item.name_ref));
         let found = resolve(image, &path, Follow::All).and_then(|ino| image.inode(ino));
         found.is_ok_and(|inode| inode.kind == FileType::Directory)
     }
@@ -187,7 +187,7 @@ impl Steps<'_> {
     ) -> Result<()> {
         let threads = match all.len() {
             // a thread costs as much as these
-            0..FEW => 1,
+            0..MIN_PARALLEL => 1,
             _ => self.0.threads(),
         };
         let work = |(): &mut (), one: &T| work(one);
@@ -197,8 +197,8 @@ impl Steps<'_> {
     /// Creates an entry without content; `false` if an existing file is kept.
     fn special(&self, item: &Item) -> Result<bool> {
         let inode = item.inode(self.0.image)?;
-        let dir = self.0.target.parent(self.0.plan, item.spot)?;
-        let name = self.0.plan.name(item.spot);
+        let dir = self.0.target.parent(self.0.plan, item.name_ref)?;
+        let name = self.0.plan.name(item.name_ref);
         let made = if item.kind == FileType::Symlink {
             let text = self.0.image.read_link(item.ino)?;
             let leads_to_dir = self.leads_to_dir(item);
@@ -219,7 +219,7 @@ impl Steps<'_> {
 
     fn aliases(&self, missing: &Mutex<HashSet<u32>>) -> Result<()> {
         let missing = lock(missing);
-        let one_dir = |a: &Alias, b: &Alias| a.spot.dir == b.spot.dir;
+        let one_dir = |a: &Alias, b: &Alias| a.name_ref.dir == b.name_ref.dir;
         self.each(&self.0.plan.aliases, one_dir, |alias| {
             let made = if missing.contains(&alias.first) {
                 Err(Error::not_found(
@@ -229,24 +229,24 @@ impl Steps<'_> {
                 self.alias(alias)
             };
             self.0
-                .settle(made.map_err(|error| self.0.locate(error, alias.spot)))?;
+                .settle(made.map_err(|error| self.0.locate(error, alias.name_ref)))?;
             Ok(())
         })
     }
 
-    /// Makes a further name of an inode. Where the file of the first name was there and was kept,
-    /// it has other content: the first of the further names gets a copy, and the others are linked
-    /// to that.
+    /// Makes a further name of an inode. If an existing file of the first name was kept, its
+    /// content differs: the first of the further names gets a copy, and the rest are linked to that
+    /// copy.
     fn alias(&self, alias: &Alias) -> Result<()> {
         let first = self.0.plan.leaf(alias.first);
         let mut kept = lock(&self.0.kept.0);
-        let linked_to = match kept.get_mut(&first.spot.met()) {
-            None => first.spot,
+        let linked_to = match kept.get_mut(&first.name_ref.order()) {
+            None => first.name_ref,
             Some(Some(stand_in)) => *stand_in,
             Some(stand_in) => {
                 // others of the same inode wait for the copy
                 if self.copy(alias, first)? {
-                    *stand_in = Some(alias.spot);
+                    *stand_in = Some(alias.name_ref);
                 } else {
                     self.0.counts.add(|counts| counts.kept += 1);
                 }
@@ -257,10 +257,13 @@ impl Steps<'_> {
         self.link(alias, first, linked_to)
     }
 
-    fn link(&self, alias: &Alias, first: &Item, linked_to: Spot) -> Result<()> {
+    fn link(&self, alias: &Alias, first: &Item, linked_to: NameRef) -> Result<()> {
         let from = self.0.target.dir(self.0.plan, linked_to.dir)?;
-        let to = self.0.target.parent(self.0.plan, alias.spot)?;
-        let (old, new) = (self.0.plan.name(linked_to), self.0.plan.name(alias.spot));
+        let to = self.0.target.parent(self.0.plan, alias.name_ref)?;
+        let (old, new) = (
+            self.0.plan.name(linked_to),
+            self.0.plan.name(alias.name_ref),
+        );
         let made = match self.0.target.make_link(&from, old, &to, new) {
             // the file system has no hard links, or no more of them: a copy is the next best
             Err(error) if errors::no_links(&error) => {
@@ -284,7 +287,7 @@ impl Steps<'_> {
     /// Restores an inode under a further name; `false` if an existing file is kept.
     fn copy(&self, alias: &Alias, first: &Item) -> Result<bool> {
         let copy = Item {
-            spot: alias.spot,
+            name_ref: alias.name_ref,
             ..*first
         };
         match first.kind {
@@ -297,7 +300,7 @@ impl Steps<'_> {
         self.0.target.remove_leftovers(self.0.plan, index, fd);
         if self.0.target.came(index) != Some(Came::Kept) {
             let inode = self.0.image.inode(dir.ino)?;
-            metadata::of_open(self.0, fd.as_file(), dir.spot, &inode);
+            metadata::of_open(self.0, fd.as_file(), dir.name_ref, &inode);
         }
         Ok(())
     }
@@ -316,17 +319,17 @@ impl Steps<'_> {
         let mut dirs: Vec<(u32, &Item)> = dirs.collect();
         dirs.sort_by_key(|(index, _)| std::cmp::Reverse(depth(*index)));
         for level in dirs.chunk_by(|a, b| depth(a.0) == depth(b.0)) {
-            let one_dir = |a: &(u32, &Item), b: &(u32, &Item)| a.1.spot.dir == b.1.spot.dir;
+            let one_dir = |a: &(u32, &Item), b: &(u32, &Item)| a.1.name_ref.dir == b.1.name_ref.dir;
             self.each(level, one_dir, |(index, dir)| {
                 let done = self.0.target.reopen_dir(self.0.plan, *index);
                 let is_kept = self.0.target.came(*index) == Some(Came::Kept);
                 let done = match done {
-                    // who keeps it may not read it
+                    // the user who keeps it may not be allowed to read it
                     Err(_) if is_kept => Ok(()),
                     done => done.and_then(|fd| self.finish_dir(*index, dir, &fd)),
                 };
                 self.0
-                    .settle(done.map_err(|error| self.0.locate(error, dir.spot)))?;
+                    .settle(done.map_err(|error| self.0.locate(error, dir.name_ref)))?;
                 Ok(())
             })?;
         }

@@ -24,7 +24,7 @@ pub(crate) struct Ticket {
     pub(super) hidden: Vec<u8>,
 }
 
-/// What became of a complete file.
+/// The outcome for a complete file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Published {
     /// It has its name, which nothing had.

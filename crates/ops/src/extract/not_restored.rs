@@ -1,8 +1,9 @@
-//! What is not restored of many entries: one warning for each kind.
+//! Metadata that is not restored for many entries: one warning for each kind.
 //!
 //! In: names, and what each lacks. Out: one warning for each kind, with how many entries it
-//! concerns and the first of them. **Invariant:** the first names are those that a walk meets
-//! first, whatever the threads do; memory is bounded, since names of attributes are an image's.
+//! concerns and the first of them. **Invariant:** the first names are the first in the order of a
+//! walk, for any number of threads; memory is bounded, since an image decides the names of
+//! attributes.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -10,14 +11,14 @@ use std::sync::Mutex;
 use sinterfs_model::{Error, Kind, Observer};
 
 use super::lock::lock;
-use crate::plan::{Plan, Spot};
+use crate::plan::{NameRef, Plan};
 
 /// The most names in a warning.
 const NAMES: usize = 3;
 /// The most kinds; further kinds are counted together.
 const KINDS: usize = 64;
 
-/// What is not restored, by kind.
+/// Metadata that is not restored, by kind.
 #[derive(Debug, Default)]
 pub(crate) struct NotRestored(Mutex<BTreeMap<String, Entries>>);
 
@@ -27,12 +28,12 @@ struct Entries {
     kind: Kind,
     count: u64,
     /// The first, as a walk meets them.
-    first: Vec<Spot>,
+    first: Vec<NameRef>,
 }
 
 impl NotRestored {
     /// Adds an entry, and what of it is not restored.
-    pub(crate) fn add(&self, what: String, kind: Kind, spot: Spot) {
+    pub(crate) fn add(&self, what: String, kind: Kind, name_ref: NameRef) {
         let mut all = lock(&self.0);
         let is_new = !all.contains_key(&what);
         let key = if is_new && all.len() >= KINDS {
@@ -48,9 +49,9 @@ impl NotRestored {
         entries.count += 1;
         let at = entries
             .first
-            .partition_point(|first| first.met() <= spot.met());
+            .partition_point(|first| first.order() <= name_ref.order());
         if at < NAMES {
-            entries.first.insert(at, spot);
+            entries.first.insert(at, name_ref);
             entries.first.truncate(NAMES);
         }
     }
@@ -58,7 +59,7 @@ impl NotRestored {
     /// Reports all that was added.
     pub(crate) fn report(&self, plan: &Plan, observer: &dyn Observer) {
         for (what, entries) in std::mem::take(&mut *lock(&self.0)) {
-            let path = |spot: &Spot| match plan.path(*spot) {
+            let path = |name_ref: &NameRef| match plan.path(*name_ref) {
                 path if path.as_os_str().is_empty() => ".".into(),
                 path => path,
             };
@@ -69,7 +70,7 @@ impl NotRestored {
             let names: Vec<String> = entries
                 .first
                 .iter()
-                .map(|spot| path(spot).display().to_string())
+                .map(|name_ref| path(name_ref).display().to_string())
                 .collect();
             let more = if entries.count > NAMES as u64 {
                 ", .."

@@ -2,8 +2,8 @@
 //!
 //! In: directories as they are opened. Out: those that are still open. **Invariant:** at most
 //! `TIERS` of them are open; of each tier the oldest is closed first. A way up or down through any
-//! number of levels opens each directory a few times at most: behind the last directories of a way,
-//! each 64th, each 4096th and each 262,144th level stay open.
+//! number of levels opens each directory a few times at most: besides the last directories of the
+//! path, each 64th, each 4096th and each 262,144th level stays open.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -11,10 +11,15 @@ use std::sync::Arc;
 use sinterfs_platform::Directory;
 
 /// Levels between directories of the second tier.
-pub(super) const STEP: u32 = 64;
+pub(super) const LEVELS_PER_TIER: u32 = 64;
 
 /// The levels of each tier are multiples of a number; and how many of them are open.
-const TIERS: [(u32, usize); 4] = [(1 << 18, 16), (1 << 12, 64), (STEP, 64), (1, 256)];
+const TIERS: [(u32, usize); 4] = [
+    (1 << 18, 16),
+    (1 << 12, 64),
+    (LEVELS_PER_TIER, 64),
+    (1, 256),
+];
 
 /// Directories that are open.
 #[derive(Debug, Default)]
@@ -29,7 +34,7 @@ impl OpenDirs {
         self.fds.get(&index).map(Arc::clone)
     }
 
-    /// Keeps a directory open that has so many directories above it.
+    /// Keeps a directory of the given depth open.
     pub(super) fn insert(&mut self, index: u32, depth: u32, fd: &Arc<Directory>) {
         let tiers = self.tiers.iter_mut().zip(TIERS);
         let mut tiers = tiers.filter(|(_, (levels, _))| depth.is_multiple_of(*levels));

@@ -11,8 +11,8 @@ pub enum Overwrite {
     Refuse,
     /// An existing file is replaced; directories are merged.
     Replace,
-    /// What exists keeps its name, content and metadata, and directories get what they lack. Of a
-    /// directory that a killed extraction left, the metadata is set.
+    /// Existing files keep their name, content and metadata, and directories get missing entries.
+    /// Of a directory that a killed extraction left, the metadata is set.
     Keep,
 }
 
@@ -24,8 +24,8 @@ pub struct ExtractOptions {
     /// Patterns of whole paths to restore, with everything below what they match. `*` and `?` do
     /// not match a slash, `**` does.
     pub globs: Vec<String>,
-    /// Patterns of what is left out, with everything below it: of names at any depth, or with a
-    /// slash of whole paths.
+    /// Patterns of files to leave out, with everything below them: names at any depth, or whole
+    /// paths if they have a slash.
     pub exclude: Vec<String>,
     /// The most components that paths have; `None` means any number.
     pub max_depth: Option<usize>,
@@ -37,9 +37,9 @@ pub struct ExtractOptions {
     pub owner: bool,
     /// Reports owners that are not restored.
     pub report_owner: bool,
-    /// Restores permissions. Without it, they are what the umask leaves of those of the image,
-    /// without set-id and sticky bits, and only attributes of the users (`user.`) are restored: no
-    /// capabilities, access lists or labels.
+    /// Restores permissions. Without it, they are the image's permissions less the umask, without
+    /// set-id and sticky bits, and only `user.` attributes are restored: no capabilities, access
+    /// lists or labels.
     pub permissions: bool,
     /// Uses 0666 and 0777 less the umask in place of the permissions of the image, if these are not
     /// restored.
@@ -64,9 +64,9 @@ pub struct ExtractOptions {
     pub strict: bool,
     /// Restores files of which parts cannot be read, with zeros in their place; each is reported.
     pub salvage: bool,
-    /// How many bytes of decoded blocks the image keeps. If those that are needed take more, files
-    /// are written in parts, block by block, so that no block is decoded twice; 0 always writes in
-    /// parts.
+    /// The number of bytes of decoded blocks that the image keeps. If those that are needed take
+    /// more, files are written in parts, block by block, so that no block is decoded twice; 0
+    /// always writes in parts.
     pub cached: u64,
 }
 

@@ -60,7 +60,7 @@ impl Counts {
     }
 }
 
-/// What is reported once, by what is lost.
+/// Losses that are reported once, by kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Loss {
     Symlink,
@@ -68,19 +68,19 @@ pub(crate) enum Loss {
     Attributes,
 }
 
-/// What was reported already.
+/// The losses that were already reported.
 #[derive(Debug, Default)]
-pub(crate) struct Told([AtomicBool; 3]);
+pub(crate) struct ReportedLosses([AtomicBool; 3]);
 
-impl Told {
+impl ReportedLosses {
     /// Returns whether something is lost for the first time.
     pub(crate) fn first(&self, loss: Loss) -> bool {
         let [symlink, special, attributes] = &self.0;
-        let told = match loss {
+        let reported = match loss {
             Loss::Symlink => symlink,
             Loss::Special => special,
             Loss::Attributes => attributes,
         };
-        !told.swap(true, Ordering::Relaxed)
+        !reported.swap(true, Ordering::Relaxed)
     }
 }

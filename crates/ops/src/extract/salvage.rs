@@ -13,14 +13,15 @@ use super::lock::lock;
 use super::new_file::NewFile;
 use crate::plan::Item;
 
-/// The smallest range that is read alone, in bytes: what a mount gives or refuses at once.
+/// The smallest range that is read separately, in bytes: the unit that a mount returns or refuses.
 const PAGE: usize = 4096;
 
-/// How many pages of an extent are tried at least before all of it counts as lost: a block that
-/// cannot be decoded may be large, and each attempt costs as much as the block is long.
+/// The minimum number of pages of an extent that are tried before all of it counts as lost: a
+/// damaged block may be large, and each attempt costs as much as decoding all of it.
 const PROBES: usize = 16;
 
-/// The largest distance of pages that are tried: what formats decode alone in longer extents.
+/// The largest distance between pages that are tried: the size of separately decoded units in
+/// longer extents.
 const DISTANCE: usize = 32 << 10;
 
 impl Extraction<'_> {
@@ -64,7 +65,8 @@ impl Extraction<'_> {
         Ok(lost)
     }
 
-    /// Returns where extents in a range end. Where they cannot be listed, the rest is one of them.
+    /// Returns where extents in a range end. If they cannot be listed, the rest counts as one of
+    /// them.
     fn ends(&self, inode: &Inode, at: u64, len: usize) -> Vec<u64> {
         let stop = at.saturating_add(len as u64);
         let mut ends: Vec<u64> = Vec::new();
@@ -144,7 +146,7 @@ impl Extraction<'_> {
                 loss.bytes, loss.first
             );
             let error = Error::corrupt(what);
-            self.observer.warn(&self.locate(error, item.spot));
+            self.observer.warn(&self.locate(error, item.name_ref));
             self.counts.add(|counts| counts.damaged += 1);
         }
     }

@@ -17,23 +17,23 @@ use super::errors::{exists, failed, in_the_way};
 use super::leftovers::{Leftovers, hidden_name};
 use super::lock::lock;
 use super::new_file::{NewFile, Published, Ticket};
-use super::open_dirs::{OpenDirs, STEP};
+use super::open_dirs::{LEVELS_PER_TIER, OpenDirs};
 use super::options::{ExtractOptions, Overwrite};
-use crate::plan::{Plan, Spot};
+use crate::plan::{NameRef, Plan};
 
-/// How many directories are opened one by one on the way to one that was not open.
-const ONE_BY_ONE: usize = 2 * STEP as usize;
+/// The number of directories that are opened one by one on the path to a closed one.
+const ONE_BY_ONE: usize = 2 * LEVELS_PER_TIER as usize;
 
 /// The permissions of a directory until its final ones are set, as far as no directory that a user
-/// made has them: one that a killed extraction left is told by these, and completed.
+/// made has them: a directory that a killed extraction left is recognized by them, and completed.
 const UNFINISHED: u32 = 0o1700;
-/// What a directory may inherit from the one above it.
+/// The attributes that a directory may inherit from its parent.
 const SET_GID: u16 = 0o2000;
 
 const UNOPENED: &str = "can't open the directory";
 const UNMADE: &str = "can't make the directory";
 
-/// How a directory of the plan came to be.
+/// The origin of a directory of the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Came {
     /// It was made, and holds nothing of others.
@@ -50,9 +50,9 @@ pub(crate) struct Target {
     root: Arc<Directory>,
     made_root: bool,
     overwrite: Overwrite,
-    /// Whether permissions will be set. Then the initial ones are for the owner alone until the
-    /// final ones are set (a file that one thread writes may have them from the start, see
-    /// `first_mode`), else those of the image, less what the umask takes.
+    /// Whether permissions will be set. Then the initial permissions are for the owner only until
+    /// the final ones are set (a file that one thread writes may have them from the start, see
+    /// `first_mode`), otherwise the image's, less the umask.
     permissions: bool,
     usual_modes: bool,
     /// The owner and group that new files have, and whether they will be changed.
@@ -130,8 +130,8 @@ impl Target {
         self.refused.len() as u64
     }
 
-    fn allow(&self, spot: Spot) -> Result<()> {
-        if self.refused.contains(&spot.met()) {
+    fn allow(&self, name_ref: NameRef) -> Result<()> {
+        if self.refused.contains(&name_ref.order()) {
             return Err(in_the_way(
                 "another name of the directory differs only in case",
             ));
@@ -140,9 +140,9 @@ impl Target {
     }
 
     /// Opens the directory of a name.
-    pub(crate) fn parent(&self, plan: &Plan, spot: Spot) -> Result<Arc<Directory>> {
-        self.allow(spot)?;
-        self.dir(plan, spot.dir)
+    pub(crate) fn parent(&self, plan: &Plan, name_ref: NameRef) -> Result<Arc<Directory>> {
+        self.allow(name_ref)?;
+        self.dir(plan, name_ref.dir)
     }
 
     /// Returns whether the target itself was missing, or was not finished.
@@ -155,7 +155,7 @@ impl Target {
         !self.chown || self.own == (inode.meta.uid, inode.meta.gid)
     }
 
-    /// Returns whether the owner of an inode is that of this process.
+    /// Returns whether this process owns an inode.
     pub(crate) fn makes_as(&self, inode: &Inode) -> bool {
         self.own == (inode.meta.uid, inode.meta.gid)
     }
@@ -208,8 +208,8 @@ impl Target {
                 break fd;
             }
             way.push(at);
-            self.allow(plan.dir(at).spot)?;
-            at = plan.dir(at).spot.dir;
+            self.allow(plan.dir(at).name_ref)?;
+            at = plan.dir(at).name_ref.dir;
         };
         way.reverse();
         let mut way = &way[..];
@@ -217,7 +217,7 @@ impl Target {
             let mut count = 1;
             if way.len() > ONE_BY_ONE {
                 // to the next level of those that stay open longer
-                let step = STEP - (plan.depth(next) - 1) % STEP;
+                let step = LEVELS_PER_TIER - (plan.depth(next) - 1) % LEVELS_PER_TIER;
                 count = step as usize;
             }
             let (names, after) = way.split_at(count.min(way.len()));
@@ -238,7 +238,7 @@ impl Target {
 
     /// Makes a directory of the plan whose parent is there; an existing directory is taken.
     pub(crate) fn make_dir(&self, plan: &Plan, index: u32, inode: &Inode) -> Result<()> {
-        let parent = self.parent(plan, plan.dir(index).spot)?;
+        let parent = self.parent(plan, plan.dir(index).name_ref)?;
         let (name, mode) = (name(plan, index), self.dir_mode(inode));
         let came = match parent.make_dir(name, mode) {
             Err(error) if !exists(&error) => return Err(failed(UNMADE)(error)),
@@ -298,7 +298,7 @@ impl Target {
                 .try_clone()
                 .map_err(|error| Error::io("dup failed", error));
         }
-        let parent = self.dir(plan, plan.dir(index).spot.dir)?;
+        let parent = self.dir(plan, plan.dir(index).name_ref.dir)?;
         let opened = parent.child(name(plan, index), OpenFor::List);
         opened.map_err(failed(UNOPENED))
     }
@@ -308,11 +308,11 @@ impl Target {
     pub(crate) fn make_file(
         &self,
         dir: &Directory,
-        spot: Spot,
+        name_ref: NameRef,
         name: &[u8],
         mode: u32,
     ) -> Result<Option<NewFile>> {
-        let is_new = || self.came(spot.dir) == Some(Came::New);
+        let is_new = || self.came(name_ref.dir) == Some(Came::New);
         if self.overwrite != Overwrite::Replace && !is_new() && !is_free(dir, name)? {
             return match self.overwrite {
                 Overwrite::Keep => Ok(None),
@@ -476,7 +476,7 @@ fn is_unfinished(found: &Status) -> bool {
 }
 
 fn name(plan: &Plan, dir: u32) -> &[u8] {
-    plan.name(plan.dir(dir).spot)
+    plan.name(plan.dir(dir).name_ref)
 }
 
 fn remove(dir: &Directory, name: &[u8]) -> Result<()> {

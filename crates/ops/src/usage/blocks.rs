@@ -176,7 +176,7 @@ impl BlockTable {
         largest_first(named.collect())
     }
 
-    /// Draws the map: cells of about as many blocks each.
+    /// Draws the map, in cells of about equal numbers of blocks.
     pub(super) fn map(&self) -> Vec<Cell> {
         let each = usize::try_from(self.count().div_ceil(CELLS))
             .unwrap_or(1)
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_is_stored_once() {
+    fn overlapping_ranges_are_stored_once() {
         let mut blocks = BlockTable::default();
         for (block, stored) in [(10, 30), (20, 10), (30, 30), (70, 5)] {
             let (codec, category) = ("none", "");

@@ -1,10 +1,10 @@
 //! The sizes of directories, as du(1) shows them, with what they take in the image.
 //!
 //! Enters an image, and its stored blocks as far as the format knows them; leaves a row for each
-//! directory asked for, after those in it. **Invariant:** an inode counts once, where its first
-//! name is; the stored bytes of a block are divided among the files that refer to it, so the rows
-//! of the directories of one level add up. Memory: that of `usage`, and 24 bytes a range of
-//! content.
+//! requested directory, after the rows of its subdirectories. **Invariant:** an inode counts once,
+//! where its first name is; the stored bytes of a block are divided among the files that refer to
+//! it, so the rows of the directories of one level add up. Memory: as `usage`, and 24 bytes per
+//! range of content.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ use super::{Met, ShowBlocks, each, extents};
 /// Which rows are shown.
 #[derive(Debug, Clone, Default)]
 pub struct DuOptions {
-    /// Where to begin; nothing means the root.
+    /// The directory to begin with; nothing means the root.
     pub starts: HashSet<Ino>,
     /// The number of directories between a start and the deepest rows.
     pub max_depth: Option<usize>,
@@ -59,7 +59,7 @@ struct Open {
     depth: Option<usize>,
 }
 
-/// Measures directories. Content is not read. What cannot be read does not count, and goes to
+/// Measures directories. Content is not read. Unreadable entries are not counted, and go to
 /// `unread`.
 pub fn disk_usage(
     image: &dyn Image,

@@ -11,7 +11,7 @@ const ROOM: usize = 1 << 16;
 pub(super) struct Ranges {
     /// Block, start, end.
     all: Vec<(u64, u64, u64)>,
-    /// How many were left last time.
+    /// The number that was left last time.
     left: usize,
 }
 
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_overlaps_counts_once() {
+    fn overlaps_count_once() {
         let mut ranges = Ranges::default();
         for _ in 0..ROOM {
             ranges.add(1, 0, 10);

@@ -49,7 +49,7 @@ impl SharedRanges {
     }
 
     fn merge(&mut self) {
-        // where references begin and end; those of ranges with several count twice
+        // the starts and ends of references; ranges with several references count twice
         let mut events: Vec<(u64, u64, i64)> = Vec::new();
         let lists = [(&self.new, 1), (&self.once, 1), (&self.several, 2)];
         for (list, weight) in lists {
@@ -78,7 +78,7 @@ impl SharedRanges {
     }
 }
 
-/// Adds a range behind all others; neighbours become one.
+/// Adds a range after all others; adjacent ranges become one.
 fn push(list: &mut Vec<Range>, range: Range) {
     match list.last_mut() {
         Some(last) if last.0 == range.0 && last.2 == range.1 => last.2 = range.2,

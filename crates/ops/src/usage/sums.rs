@@ -7,7 +7,7 @@
 pub struct Sum {
     /// Their common property, for example a codec.
     pub name: Vec<u8>,
-    /// How many there are.
+    /// The number of entries.
     pub count: u64,
     /// Their bytes in the image.
     pub stored: u64,

@@ -18,7 +18,7 @@ const DEPTH: usize = 60;
 /// A directory is small if its share of the image is less than one in this number.
 const SMALL: u64 = 20_000;
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UsageKind {
     /// A directory with all in it.
@@ -41,13 +41,13 @@ pub struct UsageNode {
     pub name: Vec<u8>,
     /// The new value as text.
     pub what: UsageKind,
-    /// How many files it is.
+    /// The number of files it stands for.
     pub files: u64,
     /// Their bytes.
     pub size: u64,
     /// Their bytes in the image.
     pub stored: u64,
-    /// What it consists of, largest first; nothing if that is not kept.
+    /// Its children, largest first; nothing if they are not kept.
     pub children: Vec<UsageNode>,
 }
 
@@ -106,7 +106,8 @@ impl UsageNode {
         });
     }
 
-    /// Keeps what has more than `least`, and as many of those that have just that.
+    /// Keeps children with more than `least`, and the given number of children with exactly
+    /// `least`.
     fn trim(&mut self, least: u64, equal: &mut usize) {
         self.keep(|child| {
             let kept = child.stored > least || (child.stored == least && *equal > 0);

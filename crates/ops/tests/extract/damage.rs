@@ -45,7 +45,7 @@ fn a_damaged_block_costs_only_its_files() {
 }
 
 #[test]
-fn what_can_be_read_is_salvaged() {
+fn readable_parts_are_salvaged() {
     let mut builder = Builder::new(meta(0o755, 0, 0), 1 << 16);
     let content = noise(6, 8 << 16);
     let pieces = [Piece::Data(content.clone()), Piece::Hole(10_000)];

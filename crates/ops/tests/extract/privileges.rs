@@ -32,7 +32,7 @@ fn attributes_are_restored() {
 }
 
 #[test]
-fn ordinary_users_get_what_they_can() {
+fn ordinary_users_restore_all_they_may() {
     if !is_root() {
         return skip("to become an ordinary user needs root");
     }

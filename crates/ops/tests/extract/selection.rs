@@ -88,7 +88,7 @@ fn paths_and_globs_select() {
 }
 
 #[test]
-fn a_target_with_something_in_it_is_refused_unless_told_otherwise() {
+fn refuses_a_target_that_is_not_empty_without_force() {
     let image = sample(0);
     let (_guard, target) = target();
     fs::create_dir(&target).unwrap();

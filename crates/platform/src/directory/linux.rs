@@ -1,4 +1,4 @@
-//! What Linux has of its own: `openat2`, `O_PATH`, `statx`, `getdents` into large buffers.
+//! Calls that only Linux has: `openat2`, `O_PATH`, `statx`, `getdents` into large buffers.
 //!
 //! In: open directories and names. Out: open files and their status. **Invariant:** `openat2`
 //! refuses every symlink; where it is missing, components are opened one by one.
@@ -26,7 +26,7 @@ pub(super) const PATH: OFlags = OFlags::PATH;
 pub(super) const LOOK: OFlags = OFlags::PATH;
 
 /// The longest step in bytes: less than `PATH_MAX` (4096, including the NUL).
-const STEP: usize = 4000;
+const MAX_STEP_LEN: usize = 4000;
 
 /// Bytes of directory entries a `getdents` call may return.
 const LISTING: usize = 64 << 10;
@@ -54,8 +54,8 @@ pub(super) fn open_beneath(root: &File, path: &[u8], flags: OFlags) -> rustix::i
 /// Splits off the longest step of whole components; the rest has no leading slash.
 fn split(path: &[u8]) -> (&[u8], &[u8]) {
     // a name has at most 255 bytes, so a step contains a slash
-    let end = match path.get(..STEP) {
-        Some(front) if path.len() > STEP => front.iter().rposition(|&byte| byte == b'/'),
+    let end = match path.get(..MAX_STEP_LEN) {
+        Some(front) if path.len() > MAX_STEP_LEN => front.iter().rposition(|&byte| byte == b'/'),
         _ => None,
     };
     match end.map(|end| path.split_at(end)) {
@@ -125,7 +125,8 @@ pub(crate) fn status(dir: &File, name: &[u8]) -> io::Result<Status> {
     Ok(convert(&found))
 }
 
-/// Changes the permissions through `/proc`: `fchmod` takes no file that is open for its path alone.
+/// Changes the permissions through `/proc`: `fchmod` does not take a file that is open only for its
+/// path.
 pub(crate) fn set_looked_mode(file: &File, mode: u32) -> io::Result<()> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     Ok(fs::chmodat(
@@ -235,6 +236,6 @@ mod tests {
         let long = [&[b'a'; 250][..]; 20].join(&b'/');
         let (step, rest) = split(&long);
         assert_eq!(step.len() + 1 + rest.len(), long.len());
-        assert!(step.len() <= STEP && step.ends_with(b"a") && rest.starts_with(b"a"));
+        assert!(step.len() <= MAX_STEP_LEN && step.ends_with(b"a") && rest.starts_with(b"a"));
     }
 }

@@ -1,4 +1,4 @@
-//! What systems without Linux' own calls do instead: macOS.
+//! Replacements of Linux' own calls on other systems: macOS.
 //!
 //! In: open directories and names. Out: open files and their status. **Invariant:** a path is
 //! opened component by component, each with `O_NOFOLLOW`.

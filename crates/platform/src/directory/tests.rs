@@ -145,7 +145,7 @@ fn names_of_any_bytes_come_back() {
 }
 
 #[test]
-fn a_rename_without_replacing_keeps_what_has_the_name() {
+fn a_rename_without_replacing_keeps_the_existing_file() {
     let dir = tempfile::tempdir().unwrap();
     let root = Directory::open(dir.path(), OpenFor::Walk).unwrap();
     for name in ["new", "old"] {

@@ -1,8 +1,8 @@
 //! Directories on Windows, by handles.
 //!
 //! In: open directories and names. Out: open files. **Invariant:** every component is opened in the
-//! directory before it, itself, and refused if it is a symlink or junction. What Windows does not
-//! keep (owners, most permission bits) is not set, and no error; see `KEEPS`.
+//! directory before it, itself, and refused if it is a symlink or junction. Attributes that Windows
+//! does not keep (owners, most permission bits) are not set, without an error; see `KEEPS`.
 
 use std::fs::{File, FileTimes};
 use std::io;
@@ -148,7 +148,7 @@ pub(super) fn open_beneath(root: &File, path: &[u8], open: OpenFor) -> io::Resul
     }
 }
 
-/// Opens a directory once more, with a position of its own.
+/// Opens a directory once more, with a separate position.
 fn reopen(dir: &File) -> io::Result<File> {
     nt::open_at(dir, &[], &OpenFor::List.how())
 }
@@ -320,8 +320,8 @@ fn write(dir: &File, name: &[u8], disposition: u32) -> io::Result<File> {
     nt::open_at(dir, &wide(name), &how)
 }
 
-/// Makes a symlink by its path: no call takes a directory. The path is that of the open directory,
-/// and a symlink overwrites nothing.
+/// Makes a symlink by its path: no call takes a directory. The path is the open directory's, and a
+/// symlink overwrites nothing.
 pub(super) fn make_symlink(
     dir: &File,
     name: &[u8],

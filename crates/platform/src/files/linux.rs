@@ -10,7 +10,7 @@ use std::path::Path;
 use rustix::fs::{Advice, AtFlags, CWD, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
-/// Where the system shows the files that this process has open.
+/// The directory in which the system shows the open files of this process.
 const OWN_FILES: &str = "/proc/self/fd";
 
 pub(crate) fn unnamed(dir: &Path, mode: u32) -> io::Result<Option<File>> {

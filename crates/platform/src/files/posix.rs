@@ -1,4 +1,4 @@
-//! What macOS does not have, or has otherwise: no unnamed files, no advice.
+//! Calls that macOS lacks or has in another form: no unnamed files, no advice.
 //!
 //! In: directories and open files. Out: open files and positions.
 

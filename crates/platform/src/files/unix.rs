@@ -191,7 +191,7 @@ pub(super) fn appends(file: &File) -> bool {
 pub(super) fn make_sparse(_file: &File) {}
 
 pub(super) fn copy_owner(old: &Metadata, new: &File) -> SameOwners {
-    // who may not give a file away keeps it; a group may be possible even then
+    // without permission to change the owner, it stays; changing the group may still be possible
     if fchown(new, Some(old.uid()), Some(old.gid())).is_err() {
         let _ = fchown(new, None, Some(old.gid()));
     }

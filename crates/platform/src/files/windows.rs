@@ -65,7 +65,7 @@ pub(super) fn without_following(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(FILE_FLAG_OPEN_REPARSE_POINT)
 }
 
-/// Leaves it to the directory, from which files inherit who may read them.
+/// Does nothing: files inherit their permissions from the directory.
 pub(super) fn with_first_mode(options: &mut OpenOptions, _mode: u32) -> &mut OpenOptions {
     options
 }

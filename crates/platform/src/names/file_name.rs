@@ -1,14 +1,14 @@
 //! Names of files on Windows.
 //!
 //! In: the name of a file in an image. Out: a name that Windows takes and that leads to no device,
-//! no stream and no other name; and back. What Windows does not take is one private character, as
-//! Cygwin and WSL have it: U+F000 plus the byte. **Invariant:** `decode(encode(name)) == name`,
-//! unless the name has characters from U+F001 to U+F0FF of its own.
+//! no stream and no other name; and back. Characters that Windows does not accept become one
+//! private character, as in Cygwin and WSL: U+F000 plus the byte. **Invariant:**
+//! `decode(encode(name)) == name`, unless the name itself has characters from U+F001 to U+F0FF.
 
-/// What a byte is added to.
+/// The base to which a byte is added.
 const PRIVATE: u16 = 0xF000;
 
-/// Names that are devices in every directory, whatever follows their first dot.
+/// Names that are devices in every directory, with any text after their first dot.
 const DEVICES: [&str; 6] = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];
 
 /// Returns the name of a file for a name of an image, and whether they differ.
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_windows_refuses_is_changed_and_comes_back() {
+    fn names_that_windows_refuses_round_trip() {
         for (name, file) in [
             (&b"plain.txt"[..], "plain.txt"),
             ("gr\u{fc}n".as_bytes(), "gr\u{fc}n"),

@@ -9,7 +9,7 @@ use std::os::windows::ffi::{OsStrExt, OsStringExt};
 
 use super::file_name;
 
-/// What a byte is added to.
+/// The base to which a byte is added.
 const CARRIER: u16 = 0xDC00;
 
 pub(super) fn os_str(bytes: &[u8]) -> Cow<'_, OsStr> {
@@ -86,7 +86,7 @@ pub(super) fn is_odd(name: &[u8]) -> bool {
     let mut chunks = name.utf8_chunks().peekable();
     while let Some(chunk) = chunks.next() {
         let follows = chunks.peek().map_or(&[][..], |next| next.invalid());
-        // the first byte of a surrogate, and a second one that only surrogates have behind it
+        // the first byte of a surrogate, followed by a second one that only surrogates have
         let is_start = chunk.invalid() == [0xED] && matches!(follows, [0xA0..=0xBF]);
         if is_start {
             return true;

@@ -1,7 +1,7 @@
 //! System calls of Windows that take an open directory and a name, which Win32 has not.
 //!
 //! In: handles and names. Out: handles, and what is known of them. **Invariant:** a name is one
-//! component, resolved in its directory alone; a symlink or junction is opened itself
+//! component, resolved only in its directory; a symlink or junction is opened itself
 //! (`FILE_OPEN_REPARSE_POINT`). All `unsafe` of the crate is here: each call passes pointers to
 //! locals that outlive it, with their lengths.
 
@@ -43,13 +43,13 @@ const LISTING: usize = (64 << 10) / 8;
 /// The most bytes of a reparse point.
 const REPARSE: usize = 16 << 10;
 
-/// How a name is opened.
+/// The way in which a name is opened.
 pub(crate) struct How {
     /// The rights that the handle gets.
     pub(crate) access: u32,
     /// `FILE_OPEN` or `FILE_CREATE`.
     pub(crate) disposition: u32,
-    /// Options besides those that every call has.
+    /// Options in addition to the ones of every call.
     pub(crate) options: u32,
     /// Whether a reparse point is followed: of those that are no links.
     pub(crate) follows: bool,
@@ -90,7 +90,7 @@ pub(crate) fn open_at(dir: &File, name: &[u16], how: &How) -> io::Result<File> {
     Ok(unsafe { File::from_raw_handle(opened) })
 }
 
-/// Returns what the system tells of an open file.
+/// Returns the system's information about an open file.
 pub(crate) fn information(file: &File) -> io::Result<BY_HANDLE_FILE_INFORMATION> {
     let mut found = BY_HANDLE_FILE_INFORMATION::default();
     is_true(unsafe { GetFileInformationByHandle(handle(file), &raw mut found) })?;

@@ -21,10 +21,10 @@ pub(super) use kernel::{Attributes, are_readable};
 
 /// A buffer size that suffices for most lists and values: the kernel allocates and clears a buffer
 /// of the same size.
-const FEW: usize = 512;
+const USUAL_LEN: usize = 512;
 
 /// The largest list of names, and value, in bytes (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
-const MOST: usize = 64 << 10;
+const MAX_LEN: usize = 64 << 10;
 
 /// Returns no value for an attribute that is not there.
 fn present(value: Result<Vec<u8>>) -> io::Result<Option<Vec<u8>>> {
@@ -45,11 +45,11 @@ fn listed(list: Result<Vec<u8>>) -> io::Result<Vec<u8>> {
 
 /// Calls with a small buffer, and again with the largest if that is too small.
 fn growing(call: impl Fn(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
-    let mut few = [0_u8; FEW];
+    let mut few = [0_u8; USUAL_LEN];
     match call(&mut few) {
         Ok(len) => Ok(few.get(..len).unwrap_or_default().to_vec()),
         Err(Errno::RANGE) => {
-            let mut most = vec![0_u8; MOST];
+            let mut most = vec![0_u8; MAX_LEN];
             let len = call(&mut most)?;
             most.truncate(len);
             most.shrink_to_fit();

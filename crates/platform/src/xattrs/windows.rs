@@ -1,4 +1,4 @@
-//! No attributes: those of NTFS have other names and owners.
+//! No attributes: NTFS attributes have other names and owners.
 //!
 //! In: names. Out: nothing.
 

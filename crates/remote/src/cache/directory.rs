@@ -1,8 +1,8 @@
-//! The directory of the cache: who may write there, and which version a URL had last.
+//! The directory of the cache: its permissions, and the last known version of each URL.
 //!
 //! **Invariant:** each directory of the cache is one and no symlink, belongs to this user, and no
 //! other may write there; each file is a regular one of one name, and no symlink is followed to it.
-//! So nothing outside of the cache is read or written, whatever a restored backup left there.
+//! So nothing outside of the cache is read or written, even after a restored backup.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
@@ -24,14 +24,14 @@ const LAYOUT: &str = "v1";
 /// The directory of the versions that URLs had last.
 const BY_URL: &str = "by-url";
 
-/// How long another process may hold a lock before this one goes on without it.
+/// The time for which another process may hold a lock before this one continues without it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often a lock that somebody else holds is tried.
+/// The interval of tries for a lock that another process holds.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// The longest file that describes an object.
-const LONGEST: u64 = 64 << 10;
+const MAX_FILE_LEN: u64 = 64 << 10;
 
 /// A cache directory that only its owner can write to.
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ pub(crate) struct CacheDirectory {
     pub(crate) root: PathBuf,
 }
 
-/// What is known about the version of a URL.
+/// The known version of a URL.
 pub(crate) enum Known {
     /// It had this one last.
     Version(ObjectVersion),
@@ -99,9 +99,9 @@ impl CacheDirectory {
         self.notes().join(hex(&sha256(url.as_bytes())))
     }
 
-    /// Returns the version that a URL had last. If there is none, the first process that asks gets
-    /// the lock, and all others wait for it, so that one alone asks the server; one that is stopped
-    /// is waited for as long as for a leaf.
+    /// Returns the version that a URL had last. If there is none, the first process gets the lock,
+    /// and all others wait for it, so that only one sends a request; one that is stopped is waited
+    /// for as long as for a leaf.
     pub(crate) fn known(&self, url: &str, may_wait: bool) -> Known {
         let path = self.by_url(url);
         if let Some(version) = read_version(&path) {
@@ -136,7 +136,7 @@ pub(crate) fn require_own(dir: &Path) -> Result<()> {
     let what = if found.is_symlink() {
         "a symlink in the place of a directory of the cache is not followed"
     } else {
-        "the cache belongs to another user, or others may write there"
+        "the cache belongs to another user, or other users may write to it"
     };
     Err(Error::invalid(what).path(dir))
 }
@@ -154,7 +154,7 @@ pub(crate) fn open_file(path: &Path, writes: bool) -> std::io::Result<File> {
     if is_own {
         return Ok(file);
     }
-    let what = "it is no regular file of one name";
+    let what = "it is not a regular file with one name";
     Err(std::io::Error::new(std::io::ErrorKind::InvalidData, what))
 }
 
@@ -181,7 +181,7 @@ pub(crate) fn describe(url: &str, version: &ObjectVersion) -> String {
 pub(crate) fn read_description(path: &Path) -> Option<(String, ObjectVersion)> {
     let file = open_file(path, false).ok()?;
     let mut text = Vec::new();
-    file.take(LONGEST).read_to_end(&mut text).ok()?;
+    file.take(MAX_FILE_LEN).read_to_end(&mut text).ok()?;
     let value: Value = serde_json::from_slice(&text).ok()?;
     let version = ObjectVersion {
         len: value.get("length")?.as_u64()?,

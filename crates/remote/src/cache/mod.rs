@@ -10,10 +10,10 @@
 //! v1/by-url/URL  JSON: the version that the URL had last
 //! ```
 //!
-//! ID is the SHA-256 of URL, entity tag and length, URL that of the URL.
+//! ID is the SHA-256 of URL, entity tag and length, URL is the SHA-256 of the URL.
 //!
-//! **Invariant:** a leaf is given out only if its sum matches; whatever a crash, a full disk or
-//! another process left behind is a miss, never wrong bytes. Nothing is mapped.
+//! **Invariant:** a leaf is returned only if its sum matches; leftovers of a crash, a full disk or
+//! another process are a miss, never wrong bytes. Nothing is mapped.
 
 mod directory;
 mod store;
@@ -29,7 +29,7 @@ pub(crate) use directory::{CacheDirectory, Known, PATIENCE};
 pub(crate) use store::{LeafLock, Store};
 pub use tidy::{CachedObject, LeafDamage, clear, collect, list, verify};
 
-/// Where remote bytes are kept on disk, and how many.
+/// The place for remote bytes on disk, and its size.
 #[derive(Debug, Clone)]
 pub struct CacheOptions {
     /// The directory of the cache. It is made if it is missing.

@@ -158,7 +158,7 @@ impl Store {
         let room = tidy::make_room(&self.options.directory, limit, reserve);
         self.full.store(!room, Ordering::Relaxed);
         if !room {
-            // asked again after the next leaves
+            // looked up again after the next leaves
             self.stored.store(BETWEEN, Ordering::Relaxed);
         }
         room
@@ -179,7 +179,7 @@ impl Store {
     }
 
     /// Tries to become the one process that fetches these leaves: a byte of the file of sums is
-    /// locked for each. Where there are no such locks, several processes may fetch them.
+    /// locked for each. Without such locks, several processes may fetch them.
     pub(crate) fn try_lock(&self, leaves: &Range<u64>) -> LeafLock<'_> {
         if !self.writes.load(Ordering::Relaxed) {
             return LeafLock::Useless;

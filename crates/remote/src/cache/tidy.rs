@@ -27,7 +27,7 @@ pub struct CachedObject {
     dir: PathBuf,
 }
 
-/// What was found by comparing leaves with their sums.
+/// The result of comparing leaves with their sums.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LeafDamage {
     /// Leaves that were compared.
@@ -62,7 +62,7 @@ fn entries(dir: &Path) -> Result<Vec<DirEntry>> {
     entries.collect::<std::io::Result<_>>().map_err(io)
 }
 
-/// Returns whether a name is that of an object.
+/// Returns whether a name belongs to an object.
 fn is_object(entry: &DirEntry) -> bool {
     entry.file_name().len() == 64
 }
@@ -133,8 +133,8 @@ pub fn clear(directory: &Path) -> Result<u64> {
     Ok(freed)
 }
 
-/// Makes the cache smaller than a bound, and `reserve` bytes of its file system free besides.
-/// Returns whether there is room now.
+/// Makes the cache smaller than a bound, and keeps `reserve` bytes of its file system free. Returns
+/// whether there is room now.
 pub(super) fn make_room(directory: &Path, limit: u64, reserve: u64) -> bool {
     let Ok(objects) = list(directory) else {
         return false;
@@ -152,7 +152,7 @@ fn remove(object: &CachedObject) -> bool {
     if require_own(&object.dir).is_err() {
         return false;
     }
-    // without a lock of its own nobody can have it open
+    // without a lock no process can have it open
     let lock = open_file(&object.dir.join("lock"), true);
     if lock.is_ok_and(|lock| lock.try_lock().is_err()) {
         return false;

@@ -1,8 +1,8 @@
 //! A blob of a registry, by ranges. Its name is the digest of its bytes, so it never changes.
 //!
-//! **Invariant:** a part is of the range that was asked for, or it is a failure; where a server has
-//! led to is asked without credentials, and forgotten when it refuses. Only the whole blob is
-//! compared with its digest here.
+//! **Invariant:** a part has the requested range, or it is a failure; the target of a redirect gets
+//! no credentials, and is forgotten when it refuses. Only the whole blob is compared with its
+//! digest here.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use reqwest::{Response, Url};
 use super::answers::read_watched;
 use super::endpoint::{Call, Endpoint};
 use super::manifest::digest_of;
-use super::session::{Asked, Session};
+use super::session::{ReadKind, Session};
 use crate::content_range::ContentRange;
 use crate::failure::{Cause, Failure, Refused};
 use crate::objects::{Arrived, Fetched, Wanted};
@@ -23,7 +23,7 @@ pub(crate) struct RegistryBlob {
     session: Arc<Session>,
     digest: String,
     len: u64,
-    /// Where a server led to last. Such URLs expire.
+    /// The last target of a redirect. Such URLs expire.
     elsewhere: Mutex<Option<(Arc<Endpoint>, Url)>>,
 }
 
@@ -61,7 +61,7 @@ impl RegistryBlob {
         })
     }
 
-    /// Gets a range, in as many answers as the servers give it in.
+    /// Gets a range, in one or several answers.
     async fn whole(
         &self,
         range: &Range<u64>,
@@ -125,7 +125,7 @@ impl RegistryBlob {
             }
             Ok(bytes)
         };
-        self.session.first(Asked::Content, from).await
+        self.session.first(ReadKind::Content, from).await
     }
 
     /// Reads the bytes of an answer.
@@ -157,7 +157,7 @@ impl RegistryBlob {
         guard.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Compares what an answer says with what was asked for; returns the number of its bytes.
+    /// Compares the range of an answer with the requested one; returns the number of its bytes.
     fn check(&self, answer: &Response, range: &Range<u64>) -> Result<u64, Failure> {
         let is_all = *range == (0..self.len);
         match answer.status() {

@@ -1,11 +1,11 @@
-//! What a registry that refuses wants to be shown.
+//! The authentication that a registry demands when it refuses a request.
 //!
 //! In: `WWW-Authenticate`. Out: the kind of credentials, and where tokens are. Spec: RFC 9110,
 //! section 11.6.1; "Token Authentication Specification" of distribution.
 
 use http::{HeaderMap, header};
 
-/// What to show.
+/// The authentication to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Challenge {
     /// Name and password.
@@ -62,7 +62,7 @@ fn parameter(text: &str, wanted: &str) -> Option<String> {
     }
 }
 
-/// Returns what stands before the closing quote, and what after it.
+/// Returns the text before the closing quote, and the text after it.
 fn unquote(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut chars = text.char_indices();

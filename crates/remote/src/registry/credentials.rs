@@ -1,4 +1,4 @@
-//! The credentials that a registry is asked with: those that `docker login` has left.
+//! The credentials for a registry, as `docker login` stored them.
 //!
 //! In: `~/.docker/config.json` (or in `$DOCKER_CONFIG`), or the file that `$REGISTRY_AUTH_FILE`
 //! names, and the helpers that they name. **Invariant:** no credential is in an error.

@@ -1,8 +1,8 @@
 //! Requests to one server of a registry, with the credentials that it wants.
 //!
 //! In: a method, a URL, a body. Out: the answer, after one more try with a new token if the server
-//! refused. **Invariant:** credentials go to the registry alone, and to the place of tokens that it
-//! names by TLS; headers that a file names go to its server alone. Another origin that an answer
+//! refused. **Invariant:** credentials go only to the registry, and to the token server that it
+//! names, by TLS; headers that a file names go only to its server. Another origin that an answer
 //! leads to gets no credentials and no body (`redirects.rs`). Spec: OCI distribution-spec 1.1,
 //! "Token Authentication Specification" of distribution.
 
@@ -38,22 +38,22 @@ pub(crate) struct Call {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
-    /// How long the answer may take besides what is usual.
+    /// The time that the answer may take beyond the usual.
     pub(crate) work: Duration,
 }
 
-/// What a registry is shown.
+/// The authentication for a registry.
 #[derive(Clone)]
 enum Proof {
     Password(String, String),
     Token(String),
 }
 
-/// What the registry was shown last.
+/// The authentication that was sent last.
 #[derive(Default)]
 struct LastProof {
     proof: Option<Proof>,
-    /// How often that was renewed.
+    /// The number of its renewals.
     renewals: u64,
 }
 
@@ -65,9 +65,9 @@ pub(crate) struct Endpoint {
     base: Url,
     /// The name under which its credentials are known.
     host: String,
-    /// What a token is asked for.
+    /// The purpose of a token.
     scope: String,
-    /// The registry that a mirror is asked for.
+    /// The registry that a mirror replaces.
     namespace: Option<String>,
     /// Sent with each request to the server itself.
     headers: HeaderMap,
@@ -78,7 +78,7 @@ pub(crate) struct Endpoint {
     is_reached: AtomicBool,
 }
 
-/// What is known about a server.
+/// The known facts about a server.
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
     pub(crate) base: Url,
@@ -193,8 +193,8 @@ impl Endpoint {
         self.once(call, None).await
     }
 
-    /// Sends a request once, and those that its answers lead to. What has left the origin of the
-    /// request has no proof from then on.
+    /// Sends a request once, and those that its answers lead to. A request that has left its origin
+    /// is not authenticated from then on.
     async fn once(
         &self,
         call: &Call,
@@ -203,7 +203,7 @@ impl Endpoint {
         let bad = |error: BadRedirect| Failure::new(Cause::Final, error.to_string());
         let follows = [Method::GET, Method::HEAD].contains(&call.method);
         let (mut call, mut proof) = (call.clone(), proof);
-        for _ in 0..=redirects::MOST {
+        for _ in 0..=redirects::MAX_REDIRECTS {
             let answer = self.step(&call, proof).await?;
             let to = redirects::target(answer.url(), answer.status(), answer.headers());
             let Some(to) = to.map_err(bad)?.filter(|_| follows) else {
@@ -291,8 +291,8 @@ impl Endpoint {
         Ok(Some(proof))
     }
 
-    /// Finds the credentials for the server. One without TLS gets none, unless it is on this
-    /// machine or the caller has asked for that.
+    /// Finds the credentials for the server. A server without TLS gets none, unless it is on this
+    /// machine or the caller requests it.
     async fn credentials(&self) -> std::result::Result<Credentials, Failure> {
         if self.base.scheme() != "https" && !self.sends_plain {
             return Ok(Credentials::Nobody);

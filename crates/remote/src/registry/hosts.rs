@@ -1,8 +1,8 @@
 //! Mirrors of registries, as containerd's `hosts.toml` names them.
 //!
-//! In: `DIR/HOST_PORT_/hosts.toml`, that of `HOST:PORT` or of `_default`. Out: the registry's own
-//! server, and those to ask before it, in the file's order. **Invariant:** what the file says is
-//! done or refused, never passed over. Spec: containerd, docs/hosts.md.
+//! In: `DIR/HOST_PORT_/hosts.toml`, or the file of `HOST:PORT` or of `_default`. Out: the
+//! registry's own server, and those to ask before it, in the file's order. **Invariant:** what the
+//! file says is done or refused, never passed over. Spec: containerd, docs/hosts.md.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -15,12 +15,12 @@ use toml_edit::{Document, Item};
 use super::endpoint::Server;
 
 /// The longest file that is read.
-const LONGEST: u64 = 1 << 20;
+const MAX_FILE_LEN: u64 = 1 << 20;
 
-/// What a server may be asked for.
+/// The requests that a server may get.
 const CAPABILITIES: [&str; 3] = ["pull", "resolve", "push"];
 
-/// A server that is asked before a registry.
+/// A server that is tried before a registry.
 #[derive(Debug)]
 pub(crate) struct Mirror {
     pub(crate) server: Server,
@@ -46,10 +46,10 @@ impl Hosts {
     }
 }
 
-/// A key with what stands there.
+/// A key with its value.
 type Entry<'a> = (&'a str, &'a Item);
 
-/// Looks for the servers of a registry; without a file that is the given one alone.
+/// Looks for the servers of a registry; without a file, only the given one.
 pub(crate) fn find(dir: &Path, host: &str, registry: Server) -> Result<Hosts> {
     let with_port = |(name, port)| format!("{name}_{port}_");
     let names = [
@@ -81,7 +81,7 @@ fn text(path: &Path) -> Result<Option<String>> {
         }
         found => found.map_err(failed)?.len(),
     };
-    if length > LONGEST {
+    if length > MAX_FILE_LEN {
         return Err(Error::invalid("the file is too long").path(path));
     }
     std::fs::read_to_string(path).map(Some).map_err(failed)
@@ -197,7 +197,7 @@ fn server(mut base: Url, about: &[Entry<'_>], path: &Path) -> Result<Mirror> {
     })
 }
 
-/// Returns one text, or those of a list.
+/// Returns one text, or the texts of a list.
 fn texts<'a>(key: &str, item: &'a Item) -> Result<Vec<&'a str>> {
     let texts: Option<Vec<&str>> = match item.as_array() {
         Some(values) => values.iter().map(|value| value.as_str()).collect(),

@@ -11,19 +11,19 @@ use sinterfs_block::verity::hex;
 use super::reference::is_digest;
 use crate::failure::{Cause, Failure};
 
-/// The media types that are asked for.
+/// The media types that are accepted.
 pub(crate) const ACCEPTED: &str = "application/vnd.oci.image.manifest.v1+json, \
      application/vnd.oci.image.index.v1+json, \
      application/vnd.docker.distribution.manifest.v2+json, \
      application/vnd.docker.distribution.manifest.list.v2+json";
 
-/// The type of a manifest, and those of configurations.
+/// The types of manifests and configurations.
 pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const DOCKER_CONFIG: &str = "application/vnd.docker.container.image.v1+json";
 pub(crate) const EMPTY: &str = "application/vnd.oci.empty.v1+json";
 
-/// The type of artifacts with images of ours, and the beginning of that of their layers.
+/// The type of artifacts with our images, and the beginning of the type of their layers.
 const ARTIFACT: &str = "application/vnd.sinterfs.image.v1";
 const OURS: &str = "application/vnd.sinterfs.";
 
@@ -46,12 +46,12 @@ pub(crate) struct Manifest {
     pub(crate) config: Option<Descriptor>,
 }
 
-/// What is written about an image.
+/// The facts about an image in its manifest.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Described<'a> {
     /// The name of its format.
     pub(crate) format: &'a str,
-    /// The root digest of its own digests.
+    /// The root of the digests in the image.
     pub(crate) root: Option<&'a str>,
     pub(crate) architecture: Option<&'a str>,
     /// The configuration of the container image that it was made of, without layers.
@@ -63,7 +63,7 @@ pub(crate) struct Described<'a> {
 impl Manifest {
     /// Reads a manifest of an image or an artifact.
     pub(crate) fn parse(value: &Value) -> Result<Self, Failure> {
-        let wrong = || Failure::new(Cause::Final, "it is no manifest of an image");
+        let wrong = || Failure::new(Cause::Final, "it is not an image manifest");
         let layers = value.get("layers").and_then(Value::as_array);
         let layers = layers.ok_or_else(wrong)?.iter().map(descriptor);
         let layers: Option<Vec<_>> = layers.collect();
@@ -99,7 +99,7 @@ fn descriptor(value: &Value) -> Option<Descriptor> {
     })
 }
 
-/// Chooses a manifest of an index, if the value is one: that of a platform, by default of this
+/// Chooses a manifest of an index, if the value is one: the one for a platform, by default this
 /// machine's, or the only one.
 pub(crate) fn choose(value: &Value, platform: Option<&str>) -> Result<Option<String>, Failure> {
     let Some(manifests) = value.get("manifests").and_then(Value::as_array) else {
@@ -130,7 +130,7 @@ pub(crate) fn choose(value: &Value, platform: Option<&str>) -> Result<Option<Str
                 [] => String::new(),
                 names => format!("; there are: {}", names.join(", ")),
             };
-            let what = format!("there is no image for {wanted}{there}");
+            let what = format!("no image for {wanted}{there}");
             Err(Failure::new(Cause::Missing, what))
         }
     }
@@ -176,7 +176,7 @@ impl Described<'_> {
         self.format == "erofs"
     }
 
-    /// Returns the configuration of the image: that of the container image that it was made of,
+    /// Returns the configuration of the image: the configuration of its original container image,
     /// with one layer.
     pub(crate) fn config(&self) -> String {
         if !self.is_erofs() {
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_manifest_is_refused() {
+    fn refuses_invalid_manifests() {
         let layer = |digest: &str, size: Value| json!({"digest": digest, "size": size});
         for layers in [
             Value::Null,

@@ -37,7 +37,7 @@ pub struct PushedImage {
     pub root: Option<String>,
     /// The architecture that its programs are for, as registries name it; `None` is this machine's.
     pub architecture: Option<String>,
-    /// What is kept of the configuration of the container image that it was made of: a JSON object.
+    /// The kept part of the configuration of the original container image: a JSON object.
     pub config: Option<Vec<u8>>,
     /// Whether the tag may name another image until now.
     pub replace: bool,
@@ -89,7 +89,7 @@ fn taken(what: &str) -> Error {
     Error::invalid(what).about([option])
 }
 
-/// Returns the digest of what the tag names; `None` if it names nothing.
+/// Returns the digest of the manifest that the tag names; `None` if it names nothing.
 async fn tag(
     session: &Session,
     patience: Duration,
@@ -107,8 +107,8 @@ async fn tag(
 ///
 /// # Errors
 /// `Invalid` for a reference without a tag, and for one that names another image and is not to be
-/// replaced, before anything is sent; `Io` if the registry refuses or cannot be reached;
-/// those of reading the image.
+/// replaced, before anything is sent; `Io` if the registry refuses or cannot be reached; errors of
+/// reading the image.
 pub fn push(image: &PushedImage, to: &Address, options: &RemoteOptions) -> Result<String> {
     let reference = tagged(to)?;
     let session = Arc::new(Session::new(reference, Access::Push, options)?);

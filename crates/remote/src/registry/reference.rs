@@ -14,7 +14,7 @@ use crate::address::Address;
 const LONGEST_NAME: usize = 255;
 const LONGEST_TAG: usize = 128;
 
-/// The registry that has no name of its own in references, and where it is.
+/// The registry of references without a host, and its address.
 const HUB: &str = "docker.io";
 const HUB_HOST: &str = "registry-1.docker.io";
 
@@ -105,7 +105,7 @@ impl fmt::Display for Reference {
     }
 }
 
-/// Returns whether a host is that of the registry without a name.
+/// Returns whether a host is the default registry's.
 pub(crate) fn is_hub(host: &str) -> bool {
     [HUB, HUB_HOST, "index.docker.io"].contains(&host)
 }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn refuses_invalid_names() {
         let short = format!("oci://h/x@sha256:{}", "0".repeat(63));
         let large = format!("oci://h/x@sha256:{}", "A".repeat(64));
         for url in [

@@ -16,14 +16,14 @@ use super::answers::{read, refusal};
 use super::blob::RegistryBlob;
 use super::endpoint::{Call, Endpoint};
 use super::manifest::{Descriptor, EMPTY, MANIFEST, Manifest, digest_of};
-use super::resolve::{LONGEST, get};
-use super::session::{Asked, Session};
+use super::resolve::{MAX_MANIFEST_LEN, get};
+use super::session::{ReadKind, Session};
 use super::upload::{put, put_blob};
 use crate::failure::{Cause, Failure};
 use crate::objects::Wanted;
 use crate::retry;
 
-/// The type of artifacts with signatures, and those of their layers.
+/// The types of artifacts with signatures, and of their layers.
 const SIGNATURES: &str = "application/vnd.sinterfs.signature.v1";
 const MINISIG: &str = "application/vnd.sinterfs.minisig.v1";
 const DIGESTS: &str = "application/vnd.sinterfs.digests.v1";
@@ -32,7 +32,7 @@ const DIGESTS: &str = "application/vnd.sinterfs.digests.v1";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
 /// Artifacts that are looked at for one image, and the longest signature.
-const MOST: usize = 32;
+const MAX_ARTIFACTS: usize = 32;
 const LONGEST_SIGNATURE: u64 = 64 << 10;
 
 /// A signature that is attached to an image, of which nothing is known yet.
@@ -40,7 +40,7 @@ const LONGEST_SIGNATURE: u64 = 64 << 10;
 pub struct AttachedSignature {
     /// The file of minisign.
     pub signature: Vec<u8>,
-    /// The digests whose root is signed, of an image that has none of its own.
+    /// The digests whose root is signed, for an image without digests.
     pub digests: Option<Vec<u8>>,
 }
 
@@ -99,8 +99,8 @@ pub(crate) async fn attach(
     note(session, subject, entry, patience).await
 }
 
-/// Adds an artifact to the tag that lists those of a manifest. Of two who do so at once one may be
-/// lost: registries have nothing against that.
+/// Adds an artifact to the tag that lists the artifacts of a manifest. If two processes do so at
+/// once, one may be lost: registries offer no protection against that.
 async fn note(
     session: &Session,
     subject: &Subject,
@@ -162,7 +162,11 @@ pub(crate) async fn attached(
     let is_signature =
         |one: &Value| one.get("artifactType").and_then(Value::as_str) == Some(SIGNATURES);
     let mut found = Vec::new();
-    for entry in entries(&list).into_iter().filter(is_signature).take(MOST) {
+    for entry in entries(&list)
+        .into_iter()
+        .filter(is_signature)
+        .take(MAX_ARTIFACTS)
+    {
         let digest = entry
             .get("digest")
             .and_then(Value::as_str)
@@ -218,7 +222,7 @@ async fn whole(
     Ok(part.bytes)
 }
 
-/// Asks for the list of what refers to a manifest.
+/// Requests the list of artifacts that refer to a manifest.
 async fn referrers(session: &Session, subject: &str) -> Result<Value, Failure> {
     let from = async |endpoint: Arc<Endpoint>| {
         let part = format!("referrers/{subject}");
@@ -229,10 +233,10 @@ async fn referrers(session: &Session, subject: &str) -> Result<Value, Failure> {
         if answer.status() != StatusCode::OK {
             return Err(refusal(answer, session.stall).await);
         }
-        let bytes = read(answer, LONGEST, session.stall).await?;
+        let bytes = read(answer, MAX_MANIFEST_LEN, session.stall).await?;
         let list: Option<Value> = serde_json::from_slice(&bytes).ok();
         let list = list.filter(|list| list.get("manifests").is_some_and(Value::is_array));
-        list.ok_or_else(|| Failure::new(Cause::Final, "it is no list of artifacts"))
+        list.ok_or_else(|| Failure::new(Cause::Final, "it is not a list of artifacts"))
     };
-    session.first(Asked::Tag, from).await
+    session.first(ReadKind::Tag, from).await
 }

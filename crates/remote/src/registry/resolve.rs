@@ -9,14 +9,15 @@ use tokio::time::Instant;
 use super::answers::{read, refusal};
 use super::endpoint::{Call, Endpoint};
 use super::manifest::{ACCEPTED, Manifest, choose, digest_of};
-use super::session::{Asked, Session};
+use super::session::{ReadKind, Session};
 use crate::failure::{Cause, Failure};
 use crate::retry;
 
 /// The longest manifest, as registries bound them.
-pub(super) const LONGEST: usize = 4 << 20;
+pub(super) const MAX_MANIFEST_LEN: usize = 4 << 20;
 
-/// Gets the manifest that the reference names, and its digest; of an index that of a platform.
+/// Gets the manifest that the reference names, and its digest; from an index, the manifest of a
+/// platform.
 pub(crate) async fn resolve(
     session: &Session,
     platform: Option<&str>,
@@ -35,9 +36,9 @@ pub(crate) async fn resolve(
 /// Gets a manifest by its tag or digest; also returns its digest.
 pub(super) async fn get(session: &Session, version: &str) -> Result<(Value, String), Failure> {
     let asked = if version.starts_with("sha256:") {
-        Asked::Content
+        ReadKind::Content
     } else {
-        Asked::Tag
+        ReadKind::Tag
     };
     let from = async |endpoint: Arc<Endpoint>| {
         let part = format!("manifests/{version}");
@@ -49,7 +50,7 @@ pub(super) async fn get(session: &Session, version: &str) -> Result<(Value, Stri
             return Err(refusal(answer, session.stall).await);
         }
         let stated = answer.headers().get("docker-content-digest").cloned();
-        let bytes = read(answer, LONGEST, session.stall).await?;
+        let bytes = read(answer, MAX_MANIFEST_LEN, session.stall).await?;
         let wrong = |what: &str| Failure::new(Cause::Final, what);
         let digest = digest_of(&bytes);
         if version.starts_with("sha256:") && digest != version {
@@ -63,7 +64,10 @@ pub(super) async fn get(session: &Session, version: &str) -> Result<(Value, Stri
             ));
         }
         let value = serde_json::from_slice(&bytes);
-        Ok((value.map_err(|_| wrong("the manifest is no JSON"))?, digest))
+        Ok((
+            value.map_err(|_| wrong("the manifest is not JSON"))?,
+            digest,
+        ))
     };
     session.first(asked, from).await
 }

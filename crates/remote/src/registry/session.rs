@@ -1,8 +1,8 @@
 //! The servers of one repository: its registry, and the mirrors before it.
 //!
 //! In: what to do with a server. Out: what the first one that it succeeds with has given.
-//! **Invariant:** a mirror is asked for what `hosts.toml` says, and never hides the registry:
-//! whatever goes wrong with it, the next server is asked, and it rests for a while.
+//! **Invariant:** a mirror gets the requests that `hosts.toml` allows, and never hides the
+//! registry: after any failure the next server is tried, and the mirror is skipped for a while.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,27 +17,27 @@ use super::reference::Reference;
 use crate::failure::Failure;
 use crate::options::RemoteOptions;
 
-/// How long a mirror that has failed is passed over.
+/// The time for which a failed mirror is skipped.
 const REST: Duration = Duration::from_secs(30);
 
-/// What may be done.
+/// The allowed operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     Pull,
     Push,
 }
 
-/// What is read.
+/// The kind of read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum ReadKind {
     /// Something that is named by its digest.
     Content,
-    /// What a tag stands for.
+    /// The manifest of a tag.
     Tag,
 }
 
-/// A mirror that is asked before the registry.
-struct Before {
+/// A mirror that is tried before the registry.
+struct Mirror {
     endpoint: Arc<Endpoint>,
     pulls: bool,
     resolves: bool,
@@ -49,9 +49,9 @@ struct Before {
 pub(crate) struct Session {
     pub(crate) reference: Reference,
     pub(crate) stall: Duration,
-    mirrors: Vec<Before>,
+    mirrors: Vec<Mirror>,
     registry: Arc<Endpoint>,
-    /// How long a mirror may take for one part.
+    /// The time limit of a mirror for one part.
     patience: Duration,
 }
 
@@ -82,9 +82,9 @@ impl Session {
         };
         let is_asked = options.mirrors && access == Access::Pull;
         let mirrors = mirrors.into_iter().filter(|_| is_asked).map(|mirror| {
-            // the registry is asked in the time that is left
+            // the registry is tried in the remaining time
             let endpoint = Endpoint::new(mirror.server, scope.clone(), options.stall / 3)?;
-            Ok(Before {
+            Ok(Mirror {
                 endpoint: Arc::new(endpoint),
                 pulls: mirror.pulls,
                 resolves: mirror.resolves,
@@ -115,17 +115,17 @@ impl Session {
         self.registry.send(call).await
     }
 
-    /// Does something with each server in turn, until it succeeds. What it does with a mirror has
-    /// some time only.
+    /// Does something with each server in turn, until it succeeds. Its work with a mirror is
+    /// limited in time.
     pub(crate) async fn first<T, F>(
         &self,
-        asked: Asked,
+        kind: ReadKind,
         work: impl Fn(Arc<Endpoint>) -> F,
     ) -> std::result::Result<T, Failure>
     where
         F: Future<Output = std::result::Result<T, Failure>>,
     {
-        for mirror in self.mirrors.iter().filter(|mirror| mirror.has(asked)) {
+        for mirror in self.mirrors.iter().filter(|mirror| mirror.has(kind)) {
             let tried = timeout(self.patience, work(Arc::clone(&mirror.endpoint))).await;
             if let Ok(Ok(done)) = tried {
                 return Ok(done);
@@ -141,16 +141,16 @@ impl Session {
     }
 }
 
-impl Before {
+impl Mirror {
     fn rests(&self) -> MutexGuard<'_, Option<Instant>> {
         self.rests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether the mirror is to be asked now.
-    fn has(&self, asked: Asked) -> bool {
-        let serves = match asked {
-            Asked::Content => self.pulls,
-            Asked::Tag => self.resolves,
+    /// Returns whether to try the mirror now.
+    fn has(&self, kind: ReadKind) -> bool {
+        let serves = match kind {
+            ReadKind::Content => self.pulls,
+            ReadKind::Tag => self.resolves,
         };
         serves && self.rests().is_none_or(|until| until < Instant::now())
     }

@@ -25,12 +25,12 @@ const CHUNK: u64 = 4 << 20;
 /// The largest chunk that a registry may insist on.
 const LARGEST: u64 = 64 << 20;
 
-/// How long a registry may read what it has got before it answers.
+/// The time that a registry may take to process the received bytes before it answers.
 const HASHING: Duration = Duration::from_secs(600);
 
 /// An upload on its way.
 struct Upload {
-    /// Where the next bytes go.
+    /// The address for the next bytes.
     place: Url,
     /// The bytes of one request.
     chunk: u64,
@@ -83,7 +83,8 @@ async fn begin(session: &Session) -> Result<Upload, Failure> {
     })
 }
 
-/// Sends all bytes. After a request that failed on its way the registry is asked how many it has.
+/// Sends all bytes. After a request that failed in transit, the number of received bytes is
+/// requested from the registry.
 async fn send(
     session: &Session,
     upload: &mut Upload,
@@ -169,7 +170,7 @@ async fn progress(session: &Session, upload: &Upload) -> Result<(Url, u64), Fail
     let range = answer.headers().get(header::RANGE);
     let last = range.and_then(|range| range.to_str().ok()?.strip_prefix("0-"));
     let last: Option<u64> = last.and_then(|last| last.parse().ok());
-    // registries say 0-0 of an upload without bytes, too; one byte alone is never sent
+    // registries also report 0-0 for an upload without bytes; a single byte is never sent
     let has = last.filter(|&last| last > 0);
     Ok((
         place(&answer)?,

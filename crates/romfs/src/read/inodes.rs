@@ -4,7 +4,7 @@
 //!
 //! **Invariant:** each header is an entry of one directory, so that the walk ends. The entries of a
 //! directory are adjacent and sorted by name; names are unique, and none is empty or has a `/`. A
-//! hard link stands for an inode that is no directory.
+//! hard link refers to an inode that is not a directory.
 //!
 //! Memory: about 100 bytes per name.
 
@@ -26,7 +26,7 @@ pub(crate) struct RomfsNode {
     pub(crate) at: u32,
     pub(crate) kind: FileType,
     pub(crate) fields: HeaderFields,
-    /// The index of the directory that a directory is in; that of the root is its own.
+    /// The index of the directory that a directory is in; the root has its own index.
     pub(crate) parent: u32,
     pub(crate) links: u32,
     /// The indexes of the names in a directory.

@@ -2,7 +2,7 @@
 //!
 //! In: a source of bytes. Out: `Romfs`.
 //!
-//! **Invariant:** memory is that of the inodes, which the limits bound.
+//! **Invariant:** memory holds the inodes, which the limits bound.
 
 use std::sync::Arc;
 

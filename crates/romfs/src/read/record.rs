@@ -27,7 +27,7 @@ pub(crate) struct HeaderFields {
     pub(crate) kind: u32,
     /// Whether it may be executed.
     pub(crate) executable: bool,
-    /// The header that a hard link stands for, the first header of a directory, or the number of a
+    /// The header that a hard link refers to, the first header of a directory, or the number of a
     /// device.
     pub(crate) info: u32,
     /// Bytes of content.

@@ -106,7 +106,7 @@ pub fn mount(
     let fell_back = match method {
         MountMethod::Kernel => {
             if let Some(option) = needs_fuse {
-                let what = format!("the mount option {option} is one of FUSE alone");
+                let what = format!("the mount option {option} applies only to FUSE");
                 return Err(Error::invalid(what));
             }
             return by_kernel(&image, dir, options, true);

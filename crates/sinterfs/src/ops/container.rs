@@ -150,7 +150,7 @@ fn platform(text: &str) -> Result<Value> {
         }
         _ => {}
     }
-    let what = format!("`{text}` is no platform: expected os/architecture[/variant]");
+    let what = format!("`{text}` is not a platform: expected os/architecture[/variant]");
     Err(Error::invalid(what))
 }
 
@@ -161,7 +161,7 @@ fn former_config(opened: &Image, path: &Path) -> Result<Map<String, Value>> {
         return Ok(Map::new());
     };
     serde_json::from_slice(&config).map_err(|error| {
-        let what = format!("the root's attribute {CONTAINER_ATTRIBUTE} is no JSON object");
+        let what = format!("the root's attribute {CONTAINER_ATTRIBUTE} is not a JSON object");
         Error::corrupt(what).because(error).path(path)
     })
 }

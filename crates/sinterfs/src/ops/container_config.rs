@@ -40,7 +40,7 @@ const OF_RUN: [&str; 13] = [
 
 /// Returns what is kept of a configuration, as JSON. `Corrupt` for what is no configuration.
 pub(crate) fn kept(config: &[u8]) -> Result<Vec<u8>> {
-    let wrong = || Error::corrupt("the configuration of the container image is no JSON object");
+    let wrong = || Error::corrupt("the configuration of the container image is not a JSON object");
     let config: Value = serde_json::from_slice(config).map_err(|error| wrong().because(error))?;
     let picked = |from: &Value, names: &[&str]| -> Map<String, Value> {
         let field = |&name: &&str| Some((name.to_owned(), from.get(name)?.clone()));
@@ -76,7 +76,7 @@ pub fn container_rows(image: &Image) -> Result<Option<InfoValue>> {
     };
     let Ok(Value::Object(config)) = serde_json::from_slice(&config) else {
         return Ok(Some(InfoValue::from(
-            "a configuration that is no JSON object",
+            "a configuration that is not a JSON object",
         )));
     };
     let of_image = OF_IMAGE

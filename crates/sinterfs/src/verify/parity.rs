@@ -123,8 +123,8 @@ fn may_replace(image: &Path, to: &Path, threads: usize, observer: &dyn Observer)
     };
     let is_of_use = found.is_repairable && found.is_image_damaged();
     if is_of_use && !seems_sound(image, to, threads, observer)? {
-        let what = "this parity can restore the image, which differs from what it was made of and \
-                    seems to be damaged: repair the image, or remove the parity to give that up";
+        let what = "the image seems to be damaged, and this parity can restore it: repair the \
+                    image, or remove the parity to give that up";
         return Err(Error::corrupt(what).path(to));
     }
     Ok(())
@@ -170,7 +170,7 @@ impl Sources {
 fn open_parity(path: &Path) -> Result<FileSource> {
     FileSource::open(path).map_err(|error| match error.io_source() {
         Some(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
-            Error::not_found("there is no such parity file").path(path)
+            Error::not_found("no such parity file").path(path)
         }
         _ => error,
     })

@@ -238,8 +238,8 @@ fn is_same(
 fn another(image: &Path) -> Error {
     let option = Setting::Replace;
     let what = format!(
-        "the parity seems to be that of another image, or of an earlier one: what is not damaged \
-         here is not what it was made of; use {option} to restore its image all the same, or -o to \
+        "the parity seems to belong to another image, or to an earlier version: undamaged parts \
+         do not match it; use {option} to restore its image all the same, or -o to \
          write that to a new file"
     );
     Error::invalid(what).about([option]).path(image)

@@ -125,7 +125,7 @@ impl Signed {
             Err(Wrong::InvalidSignature) => {
                 let header = of.header.map(|header| {
                     let header = hex(&header);
-                    format!(", and the SHA-256 of what is before it is {header}")
+                    format!(", and the SHA-256 of the bytes before it is {header}")
                 });
                 Err(refuse(format!(
                     "the signature is not of this image, whose root digest is {}{}",

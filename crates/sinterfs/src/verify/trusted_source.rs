@@ -154,7 +154,7 @@ pub(crate) fn header_hash(source: &Arc<dyn ReadAt>, len: u64) -> Result<Option<[
     let hashed = sinterfs_block::checksum::sha256_of(header);
     let (hash, _) = hashed.map_err(|error| match error.downcast::<Error>() {
         Ok(error) => error,
-        Err(error) => Error::io("cannot read what is before the image", error),
+        Err(error) => Error::io("cannot read the bytes before the image", error),
     })?;
     Ok(Some(hash))
 }
@@ -179,7 +179,7 @@ impl Found {
             return Self::of_fs_verity(&**source, expected);
         }
         let digests = digest_range(&**source, 0, source.len())?;
-        let whose = "the image has no digests, and those of the whole file";
+        let whose = "the image has no digests, and the digests of the whole file";
         Ok(Self::of_file(digests, whose))
     }
 

@@ -97,7 +97,10 @@ fn changes(text: Option<&str>) -> Result<Chmod> {
 /// Reads permissions of one directory, where a number means all bits.
 fn root_mode(text: &str) -> Result<Chmod> {
     if text.contains(['D', 'F']) {
-        let what = format!("`{text}`: D and F choose among many, and there is one root");
+        let what = format!(
+            "`{text}`: D and F select files by type, and this changes only the \
+                            root"
+        );
         return Err(Error::invalid(what));
     }
     match u16::from_str_radix(text, 8) {

@@ -65,8 +65,8 @@ pub(crate) fn prepare(request: &BuildRequest, observer: &dyn Observer) -> Result
         filters::require_directory(&request.input)?;
     }
     if request.archive_root.is_some() && !matches!(request.input, Input::Archive(_)) {
-        let what = "a directory of the source becomes the root for archives alone: of others, name \
-                    that directory";
+        let what = "only an archive can have one of its directories as the root: of a directory, \
+                    name the subdirectory itself";
         return Err(Error::invalid(what));
     }
     refuse_without_definitions(request)?;

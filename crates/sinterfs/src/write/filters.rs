@@ -88,7 +88,8 @@ pub(crate) fn only(exclude: Exclude, choices: &[Filter], input: &Input) -> Resul
         }
     }
     let Input::Directory(dir) = input else {
-        let what = "paths are chosen of a directory: of an archive or image, exclude the others";
+        let what = "paths can be selected only from a directory: from an archive or image, \
+                    exclude the rest";
         return Err(Error::invalid(what).about([Setting::Filters]));
     };
     let failed = |error, path: &Path| Error::io("cannot read the source", error).path(path);
@@ -99,7 +100,7 @@ pub(crate) fn only(exclude: Exclude, choices: &[Filter], input: &Input) -> Resul
         match (status(&root, &plain), path.symlink_metadata()) {
             (Ok(()), _) => {}
             (Err(_), Ok(_)) => {
-                let what = "the path leads through a symlink, and what that leads to is not packed";
+                let what = "the path leads through a symlink, and its target is not packed";
                 return Err(Error::invalid(what).path(path));
             }
             (_, Err(error)) => return Err(failed(error, &path)),

@@ -123,7 +123,8 @@ impl FormerFile {
     ) -> Result<Self> {
         // of a run that was killed, whose work is done again
         let _ = std::fs::remove_file(&hidden);
-        let failed = |e| Error::io("cannot keep what is replaced, for now", e).path(path);
+        let what = "cannot keep the replaced file for the time being";
+        let failed = |e| Error::io(what, e).path(path);
         name(path, &hidden).map_err(failed)?;
         let path = path.to_owned();
         let kept = Self { hidden, path };

@@ -126,7 +126,7 @@ impl Output {
             Ok(found) if files::is_block_device(&found) => {
                 if !replace {
                     let option = Setting::Replace;
-                    let what = format!("a block device; {option} replaces what is on it");
+                    let what = format!("a block device; {option} replaces its contents");
                     return Err(Error::invalid(what).about([option]).path(path));
                 }
                 let open = files::open_device(path);

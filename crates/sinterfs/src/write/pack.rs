@@ -119,7 +119,7 @@ impl Work<'_> {
             return Ok(());
         };
         let what = format!(
-            "{option}{value} does not apply to {} images in which each file has blocks of its own",
+            "{option}{value} does not apply to {} images in which each file has its own blocks",
             self.name
         );
         Err(Error::invalid(what).about([option]))

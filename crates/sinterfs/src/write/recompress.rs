@@ -59,7 +59,7 @@ fn require_same_format(opened: &Image, output: Option<&Path>) -> Result<()> {
         Ok(None) => Ok(()),
         Ok(Some(promised)) if promised.name() == format => Ok(()),
         _ => {
-            let what = format!("the format stays {format}, which is not what this name says");
+            let what = format!("the format stays {format}, and this name is for another one");
             Err(Error::invalid(what).path(output))
         }
     }
@@ -126,7 +126,7 @@ fn check_rebuild(request: &RecompressRequest) -> Result<()> {
     ];
     refuse(&asked, |what| {
         Error::invalid(format!(
-            "{what} makes no sense where all content is cut anew"
+            "{what} has no effect when all content is compressed again"
         ))
     })
 }
@@ -147,7 +147,10 @@ fn check_rewrite(request: &RecompressRequest) -> Result<()> {
     ];
     refuse(&asked, |what| {
         let option = Setting::Rebuild;
-        let what = format!("{what} needs content that is cut anew ({option})");
+        let what = format!(
+            "{what} is possible only when all content is compressed again \
+                            ({option})"
+        );
         Error::invalid(what).about([option])
     })
 }
@@ -208,7 +211,7 @@ fn rewrite(
     );
     if !blocks && !by_category.is_empty() {
         return Err(Error::invalid(
-            "a compression for a category makes no sense where blocks stay as they are",
+            "a codec for a category has no effect when blocks are kept",
         ));
     }
     let remade = if needs_tree(request) {
@@ -290,7 +293,7 @@ fn tables(
     observer: &dyn Observer,
 ) -> Result<(Tree, sinterfs_model::ContentMap)> {
     let Some(source) = input.image() else {
-        return Err(Error::invalid("metadata is made anew of one image only"));
+        return Err(Error::invalid("metadata can be rebuilt for one image only"));
     };
     let mut tree = source.scan(observer)?;
     let map = content_map(source, &tree)?;

@@ -265,7 +265,7 @@ impl Walk<'_> {
             return self.excluded(dir, name);
         }
         if names::is_odd(name) {
-            let what = "the name is no valid UTF-16: it is stored as bytes that are not UTF-8";
+            let what = "the name is not valid UTF-16: it is stored as bytes that are not UTF-8";
             let error = Error::unsupported(what);
             self.observer.warn(&error.path(self.dir.full_path(&path)));
         }

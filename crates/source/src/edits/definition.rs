@@ -114,7 +114,7 @@ impl Definition {
         let definition = Self::line(text)?;
         match definition.action {
             Action::Content(..) => {
-                let what = "content is behind the definitions of a file, not of an option";
+                let what = "content follows the definitions in a file, not in an option";
                 Err(definition.wrong(&Error::invalid(what)))
             }
             _ => Ok(definition),
@@ -174,7 +174,7 @@ impl Definition {
                 (end <= len).then_some(start)
             });
             let Some(start) = within else {
-                let what = "its content is not behind the definitions of its file";
+                let what = "its content does not follow the definitions in its file";
                 return Err(definition.wrong(&Error::invalid(what)).path(path));
             };
             (range.start, range.path) = (start, path.to_owned());

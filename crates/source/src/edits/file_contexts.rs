@@ -224,7 +224,7 @@ fn kind(word: &str) -> Result<FileType> {
         "-p" => FileType::Fifo,
         "-s" => FileType::Socket,
         _ => {
-            let what = format!("`{word}` is no type: there are --, -d, -l, -c, -b, -p and -s");
+            let what = format!("`{word}` is not a type; types are --, -d, -l, -c, -b, -p and -s");
             return Err(Error::invalid(what));
         }
     })

@@ -23,7 +23,7 @@ impl XattrFilter {
     /// of `exclude`.
     ///
     /// # Errors
-    /// `Invalid` for what is no regular expression.
+    /// `Invalid` for what is not a regular expression.
     pub fn of(include: &[String], exclude: &[String]) -> Result<Self> {
         Ok(Self {
             include: compile(include)?,

@@ -16,7 +16,7 @@ pub(super) struct NameExpressions {
 
 impl NameExpressions {
     /// Compiles expressions with slashes between them, and one in front where they start at the
-    /// root. Fails with `Invalid` for what is no regular expression.
+    /// root. Fails with `Invalid` for what is not a regular expression.
     pub(super) fn parse(text: &str) -> Result<Self> {
         let names = text.split('/').filter(|name| !name.is_empty());
         let compile = |name: &str| {

@@ -1,4 +1,4 @@
-//! The layout of compressor options: one uncompressed metadata block behind the superblock.
+//! The layout of compressor options: one uncompressed metadata block after the superblock.
 //!
 //! In: the bytes of that block. Out: typed records. LZMA has no options.
 //!

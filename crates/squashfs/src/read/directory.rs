@@ -3,18 +3,17 @@
 //! In: the position of a listing. Out: names with the references of their inodes.
 //!
 //! A cursor consists of the offset of the entry's header in the listing (high bits) and the number
-//! of the entry behind it (low 9 bits), so that reading resumes without the entries before.
+//! of the entry after it (low 9 bits), so that reading resumes without the entries before.
 //! **Invariant:** names that are shown are 1 to 255 bytes without `/` and NUL, never `.` or `..`,
 //! and ascending; others are left out and kept with their location in `Squashfs::left_out`. A
-//! listing has exactly its stored length.
-//! Format: `docs/formats/squashfs.md`, "Directories".
+//! listing has exactly its stored length. Format: `docs/formats/squashfs.md`, "Directories".
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use sinterfs_model::{Cursor, Error, FileType, Ino, Result};
 
-use super::directory_index::{EntryIndex, Jump};
+use super::directory_index::{EntryIndex, HeaderPosition};
 use super::dirent::{EntryGroup, EntryHeader};
 use super::legacy;
 use super::metadata::{MetaPosition, MetadataReader};
@@ -71,7 +70,7 @@ impl<'a> Entries<'a> {
         image: &'a Squashfs,
         dir: Ino,
         listing: &DirectoryLocation,
-        from: Jump,
+        from: HeaderPosition,
     ) -> Result<Self> {
         let reader = if from.at < listing.len {
             let table = image.directories();
@@ -98,7 +97,7 @@ impl<'a> Entries<'a> {
         })
     }
 
-    /// Returns the offset of the last entry's header if the entry is the first behind it.
+    /// Returns the offset of the last entry's header if the entry is the first one after it.
     pub(crate) fn header(&self) -> Option<u32> {
         (self.number == 1).then_some(self.group_at)
     }
@@ -131,12 +130,12 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// Returns the cursor behind the last entry that was read.
+    /// Returns the cursor after the last entry that was read.
     fn position(&self) -> u64 {
         (u64::from(self.group_at) << NUMBER_BITS) | u64::from(self.number)
     }
 
-    /// Goes on behind the entry before a cursor. The entries on the way count by their number, as
+    /// Continues after the entry before a cursor. The entries on the way count by their number, as
     /// some may not be shown.
     fn skip_to(&mut self, cursor: Cursor) -> Result<()> {
         while self.position() < cursor.0 {
@@ -292,7 +291,7 @@ impl Squashfs {
         let mut near = first;
         if let Some(index) = self.index(ino, listing)? {
             let before = |index: &EntryIndex, number: usize| {
-                index.jumps.get(number).is_some_and(|(j, _)| j.at <= at)
+                index.positions.get(number).is_some_and(|(j, _)| j.at <= at)
             };
             near = index.last(before).unwrap_or(first);
         }
@@ -306,8 +305,8 @@ impl Squashfs {
         Ok(entries)
     }
 
-    fn first(&self, listing: &DirectoryLocation) -> Jump {
-        Jump {
+    fn first(&self, listing: &DirectoryLocation) -> HeaderPosition {
+        HeaderPosition {
             at: 0,
             reference: MetaRef::new(listing.block, listing.offset),
         }
@@ -354,8 +353,8 @@ impl Squashfs {
     /// Returns the offsets of headers in the index of a directory.
     pub(crate) fn indexed(&self, ino: Ino, listing: &DirectoryLocation) -> Result<Vec<u32>> {
         let index = self.index(ino, listing)?;
-        let jumps = index.iter().flat_map(|index| &index.jumps);
-        Ok(jumps.map(|(jump, _)| jump.at).collect())
+        let positions = index.iter().flat_map(|index| &index.positions);
+        Ok(positions.map(|(position, _)| position.at).collect())
     }
 
     fn read_index(
@@ -366,20 +365,20 @@ impl Squashfs {
     ) -> Result<EntryIndex> {
         let mut reader = self.metadata.read_from(self.inodes(), place)?;
         let mut index = EntryIndex {
-            jumps: Vec::with_capacity(usize::from(count)),
+            positions: Vec::with_capacity(usize::from(count)),
             names: Vec::new(),
         };
         for number in 0..usize::from(count) {
             let entry = self.index_entry(&mut reader, &mut index.names);
             let (at, block) = entry.map_err(|error| reader.locate(error))?;
-            let last = index.jumps.last();
-            let ascends = last.is_none_or(|(jump, _)| jump.at < at);
+            let last = index.positions.last();
+            let ascends = last.is_none_or(|(position, _)| position.at < at);
             let offset = (u32::from(listing.offset) + at % BLOCK_LEN) % BLOCK_LEN;
-            let jump = Jump {
+            let position = HeaderPosition {
                 at,
                 reference: MetaRef::new(block, u16::try_from(offset).unwrap_or(0)),
             };
-            index.jumps.push((jump, index.names.len()));
+            index.positions.push((position, index.names.len()));
             let before = number
                 .checked_sub(1)
                 .map_or(&[][..], |before| index.name(before));

@@ -2,7 +2,7 @@
 //!
 //! Format: `docs/formats/squashfs.md`, "Directories".
 
-/// A directory header: properties shared by the entries behind it.
+/// A directory header: properties shared by the entries after it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EntryGroup {
     /// The number of entries that follow.

@@ -73,7 +73,7 @@ impl Squashfs {
         look_up(&self.groups, usize::from(index), "group")
     }
 
-    /// Returns the link count; before version 3 that of a directory is computed.
+    /// Returns the link count; before version 3 a directory's count is computed.
     fn link_count(&self, ino: Ino, record: &InodeRecord) -> Result<u32> {
         if let Some(nlink) = record.nlink {
             return Ok(nlink);

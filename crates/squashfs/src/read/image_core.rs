@@ -45,7 +45,7 @@ impl ImageCore {
         let marker = superblock.major < 4 && superblock.flags.has(Flags::CHECK);
         let metadata = Metadata::new(window, superblock.order, codec, marker, kept);
         let root = record(&metadata, &superblock, Ino(superblock.root))?
-            .ok_or_else(|| located(Error::corrupt("the root is behind all inodes")))?;
+            .ok_or_else(|| located(Error::corrupt("the root is past all inodes")))?;
         if root.kind != FileType::Directory {
             return Err(located(Error::corrupt("the root is not a directory")));
         }

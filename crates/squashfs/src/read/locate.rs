@@ -1,8 +1,8 @@
-//! Finds the image in a file, behind a program (AppImage) or any other header.
+//! Finds the image in a file, after a program (AppImage) or any other header.
 //!
 //! In: a source. Out: the offset of the superblock.
 //!
-//! **Invariant:** behind the start of a file the magic alone does not identify an image: the
+//! **Invariant:** past the start of a file the magic number is not enough to identify an image: the
 //! superblock must be valid, and the root must be a directory.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::image_core::ImageCore;
 use super::superblock::magic;
 
 /// The number of bytes searched at once.
-const STEP: usize = 1 << 18;
+const SEARCH_LEN: usize = 1 << 18;
 
 /// The length of the magic in bytes.
 const MAGIC_LEN: usize = 4;
@@ -31,7 +31,7 @@ pub fn starts_with_magic(source: &dyn ReadAt, offset: u64) -> Result<bool> {
 
 /// Returns the offset of the first image; `None` if there is none.
 ///
-/// A source that begins with the magic is an image even if it is damaged: an image behind that
+/// A source that begins with the magic is an image even if it is damaged: an image after that
 /// offset would be part of its content. Otherwise reads the source from its start to the offset
 /// found.
 pub fn locate(source: &Arc<dyn ReadAt>) -> Result<Option<u64>> {
@@ -39,10 +39,10 @@ pub fn locate(source: &Arc<dyn ReadAt>) -> Result<Option<u64>> {
         return Ok(Some(0));
     }
     let len = source.len();
-    let mut buf = vec![0; STEP];
+    let mut buf = vec![0; SEARCH_LEN];
     let mut start = 0;
     while start < len {
-        let want = usize::try_from(len - start).map_or(STEP, |left| left.min(STEP));
+        let want = usize::try_from(len - start).map_or(SEARCH_LEN, |left| left.min(SEARCH_LEN));
         let Some(window) = buf.get_mut(..want) else {
             break;
         };
@@ -55,7 +55,7 @@ pub fn locate(source: &Arc<dyn ReadAt>) -> Result<Option<u64>> {
         }
         // windows overlap, so that a magic across their border is found in the second
         let step = want.saturating_sub(MAGIC_LEN - 1);
-        if want < STEP {
+        if want < SEARCH_LEN {
             break;
         }
         start = start.saturating_add(step as u64);

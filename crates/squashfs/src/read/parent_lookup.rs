@@ -51,7 +51,9 @@ impl Squashfs {
         let mut all = Vec::new();
         while let Some(dir) = left.pop() {
             let InodeBody::Directory(listing) = self.record(dir)?.body else {
-                return Err(Error::corrupt("an entry's type is not that of its inode"));
+                return Err(Error::corrupt(
+                    "the type of an entry differs from its inode",
+                ));
             };
             let mut entries = self.entries(dir, &listing, Cursor::START)?;
             while let Some(found) = entries.next()? {

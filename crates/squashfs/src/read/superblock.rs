@@ -96,7 +96,7 @@ impl Superblock {
     /// `Invalid` if there is none, `Unsupported` for unknown versions, `Corrupt` if it is
     /// inconsistent or the source is too short.
     pub(crate) fn read(source: &dyn ReadAt) -> Result<Self> {
-        // the longest is that of version 3; shorter images are extended by zeros
+        // version 3 has the longest one; shorter images are extended by zeros
         let mut bytes = [0; LEGACY_LEN];
         let len = usize::try_from(source.len()).map_or(bytes.len(), |len| len.min(bytes.len()));
         let (head, _) = bytes.split_at_mut(len);
@@ -262,7 +262,7 @@ impl Superblock {
         for position in ids.into_iter().chain(tables).flatten() {
             if position > self.bytes_used {
                 return Err(Error::corrupt(format!(
-                    "a table at {position:#x} is behind the end at {:#x}",
+                    "a table at {position:#x} is past the end at {:#x}",
                     self.bytes_used
                 )));
             }

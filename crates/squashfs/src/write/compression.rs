@@ -1,7 +1,7 @@
 //! The compression of an image: one codec with its options, parsed, printed and as stored.
 //!
 //! In: text like `zstd:level=19`, then raw bytes. Out: streams of the codec. **Invariant:** the
-//! result depends on the bytes and the options alone. Format: `docs/formats/squashfs.md`,
+//! result depends only on the bytes and the options. Format: `docs/formats/squashfs.md`,
 //! "Compressor options".
 
 use std::fmt;
@@ -61,8 +61,8 @@ pub enum Compression {
     },
 }
 
-/// The default levels: those of mksquashfs, except for LZ4, for which mksquashfs uses the highest:
-/// a fifth slower than this one for 0.06 % of size.
+/// The default levels: as in mksquashfs, except for LZ4, for which mksquashfs uses the highest: a
+/// fifth slower than this one for 0.06 % of size.
 const GZIP_DEFAULT: i32 = 9;
 const LZMA_DEFAULT: u32 = 6;
 const LZ4HC_DEFAULT: i32 = 11;
@@ -92,7 +92,7 @@ const REFUSED: [(&str, &str, &str); 5] = [
 ];
 
 /// The length from which a slow codec is used only if a fast one saves something: small blocks and
-/// those of metadata nearly always compress.
+/// metadata blocks nearly always compress.
 const TRIAL_MIN: usize = 16 << 10;
 
 impl Compression {
@@ -307,7 +307,8 @@ impl FromStr for Compression {
             name => {
                 let option = Setting::Uncompressed;
                 let what = format!(
-                    "compression `{text}`: SquashFS has no `{name}` (it has gzip, lzo, lz4, lz4hc, \
+                    "compression `{text}`: SquashFS has no `{name}` (supported: gzip, lzo, lz4, \
+                     lz4hc, \
                      xz, zstd and lzma; to compress nothing ask for {option}=all)"
                 );
                 return Err(Error::invalid(what).about([option]));
@@ -383,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_not_is_refused_with_a_reason() {
+    fn refuses_unsupported_codec_options_with_a_reason() {
         for (text, why) in [
             ("gzip:window=9", "32 KiB"),
             ("gzip:strategy=default", "libdeflate"),

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_geometry_does_not_allow_is_an_error() {
+    fn refuses_blocks_outside_the_geometry() {
         let endless = MapExtent::Hole {
             len: u64::from(UNIT) << 32,
         };

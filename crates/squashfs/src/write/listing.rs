@@ -13,7 +13,7 @@ pub(super) struct Listing {
     pub(super) position: u64,
     /// The length in bytes.
     pub(super) len: u32,
-    /// The offsets of the headers that begin metadata blocks, and the first link behind each.
+    /// The offsets of the headers that begin metadata blocks, and the first link after each.
     pub(super) index: Vec<(u32, usize)>,
 }
 

@@ -69,7 +69,7 @@ fn is_directory(tree: &Tree, node: NodeId) -> bool {
     matches!(tree.node(node).content, Content::Directory { .. })
 }
 
-/// Returns all nodes but directories: those of one directory together, in the order of a walk.
+/// Returns all nodes but directories, grouped by directory, in the order of a walk.
 fn non_directories(tree: &Tree) -> Vec<NodeId> {
     let mut seen = vec![false; tree.nodes().len()];
     let (mut non_directories, mut waiting) = (Vec::new(), vec![NodeId::ROOT]);
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_follow_what_they_name() {
+    fn directories_follow_their_entries() {
         let mut builder = TreeBuilder::new(Meta::default());
         let directory = Content::Directory { first: 0, count: 0 };
         let mut at = NodeId::ROOT;
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_near_in_a_walk_is_near() {
+    fn neighbours_in_a_walk_get_close_numbers() {
         let mut builder = TreeBuilder::new(Meta::default());
         let directory = Content::Directory { first: 0, count: 0 };
         for outer in ["a", "b"] {

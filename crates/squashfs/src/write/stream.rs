@@ -1,9 +1,9 @@
 //! A stream of metadata: a sequence of records, cut into blocks of 8 KiB that are encoded.
 //!
 //! In: records of any size. Out: encoded blocks with their headers, and their positions.
-//! **Invariant:** a block depends on its bytes alone, so several threads may encode. Memory:
-//! `BATCH` blocks, 8 bytes per earlier block, and encoded blocks until the caller takes them.
-//! Format: `docs/formats/squashfs.md`, "Metadata blocks".
+//! **Invariant:** a block depends only on its bytes, so several threads may encode. Memory: `BATCH`
+//! blocks, 8 bytes per earlier block, and encoded blocks until the caller takes them. Format:
+//! `docs/formats/squashfs.md`, "Metadata blocks".
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -21,7 +21,7 @@ use crate::layout::{METADATA_SIZE, MetaRef, MetadataHeader};
 const BATCH: usize = 64;
 
 /// The minimum number of blocks per thread.
-const FEW: usize = 8;
+const MIN_BLOCKS: usize = 8;
 
 /// The encoder of metadata blocks.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +55,7 @@ impl Encoder<'_> {
 
     /// Encodes blocks in order, on several threads if there are many.
     fn blocks(&self, blocks: &[&[u8]]) -> Result<Vec<Vec<u8>>> {
-        let threads = self.threads.min(blocks.len() / FEW).max(1);
+        let threads = self.threads.min(blocks.len() / MIN_BLOCKS).max(1);
         let one = |blocks: &[&[u8]]| blocks.iter().map(|block| self.block(block)).collect();
         if threads == 1 {
             return one(blocks);

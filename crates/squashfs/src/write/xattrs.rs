@@ -1,9 +1,9 @@
 //! Writes extended attributes: each distinct set once, each distinct long value once.
 //!
 //! In: the sets of a tree's nodes. Out: names and values, and a table of lists, to which inodes
-//! refer by index. **Invariant:** the order is that of first use by the nodes; time and memory are
-//! linear in the sets. Memory: 4 bytes per set, some 100 per stored set and per value longer than 8
-//! bytes. Format: `docs/formats/squashfs.md`, "Extended attributes".
+//! refer by index. **Invariant:** sets are in the order of their first use by the nodes; time and
+//! memory are linear in the sets. Memory: 4 bytes per set, some 100 per stored set and per value
+//! longer than 8 bytes. Format: `docs/formats/squashfs.md`, "Extended attributes".
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -71,7 +71,7 @@ impl Dropped {
     }
 }
 
-/// What becomes of an attribute.
+/// The handling of an attribute.
 enum Fate<'a> {
     /// It is stored: prefix, rest of the name, value.
     Kept(u16, &'a [u8], &'a [u8]),
@@ -107,7 +107,7 @@ fn fates(tree: &Tree, set: XattrSet) -> impl Iterator<Item = Fate<'_>> {
 pub(super) struct Xattrs<'a> {
     tree: &'a Tree,
     stream: MetadataStream<'a>,
-    /// The index of each set of the tree; 0 is that of no attributes.
+    /// The index of each set of the tree; 0 means no attributes.
     indexes: Vec<u32>,
     /// The records of the table of lists.
     pub(super) table: Vec<XattrId>,
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_readers_refuse_is_named() {
+    fn reports_xattrs_that_readers_refuse() {
         let large = vec![b'v'; 70_000];
         let just = vec![b'v'; 65_536];
         let names: Vec<String> = (0..300).map(|n| format!("user.{n:03}")).collect();

@@ -30,7 +30,7 @@ const ROOM: [&[u8]; 4] = [
     b"*UDF OS/2 EALength",
 ];
 
-/// What the attributes of a file say.
+/// The contents of the attributes of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct UdfAttributes {
     pub(crate) device: Option<Rdev>,
@@ -69,7 +69,7 @@ pub(crate) fn attributes(bytes: &[u8]) -> Result<UdfAttributes> {
                     minor: le32(attribute, 20),
                 });
             }
-            // of the times that may be there, the first one is that of birth
+            // of the times that may be there, the first one is the birth time
             attribute_type::FILE_TIMES if byte(attribute, 16) & 1 != 0 => {
                 found.birth = time(attribute, 20);
             }

@@ -1,4 +1,4 @@
-//! What is wrong with a file or directory: it is read on, and the file is an error when it is used.
+//! Errors of a file or directory: reading continues, and using the file is an error.
 //!
 //! **Invariant:** errors of the machine and of limits are not damage.
 

@@ -2,8 +2,8 @@
 //!
 //! In: the content of a directory. Out: `UdfListing`.
 //!
-//! **Invariant:** a name has 1 to 255 bytes without NUL and `/`, and is neither `.` nor `..`. What
-//! is damaged is passed over up to the next sound entry. ECMA-167, 4/14.4; UDF, 2.3.4.
+//! **Invariant:** a name has 1 to 255 bytes without NUL and `/`, and is neither `.` nor `..`.
+//! Damage is skipped up to the next intact entry. ECMA-167, 4/14.4; UDF, 2.3.4.
 
 use crate::layout::{PartitionExtent, byte, has_right_crc, le16, name, range, tag, tag_of};
 
@@ -22,7 +22,7 @@ mod characteristics {
     pub(super) const METADATA: u8 = 16;
 }
 
-/// A name, and what it stands for.
+/// A name, and its file or directory.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Identifier {
     pub(crate) name: Vec<u8>,
@@ -33,11 +33,11 @@ pub(crate) struct Identifier {
     pub(crate) is_metadata: bool,
 }
 
-/// What a directory has.
+/// The contents of a directory.
 #[derive(Debug, Default)]
 pub(crate) struct UdfListing {
     pub(crate) identifiers: Vec<Identifier>,
-    /// What is left out, and why.
+    /// Entries that are left out, and why.
     pub(crate) left_out: Vec<String>,
 }
 

@@ -49,9 +49,9 @@ pub(crate) struct FileEntry {
     pub(crate) attribute_file: PartitionExtent,
     /// The directory of named streams.
     pub(crate) streams: PartitionExtent,
-    /// Where extended attributes are in the block.
+    /// The position of extended attributes in the block.
     pub(crate) attributes: Range<usize>,
-    /// Where descriptors of extents are in the block, or the content.
+    /// The position of extent descriptors in the block, or of the content.
     pub(crate) descriptors: Range<usize>,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct EntryReader<'a> {
 }
 
 impl<'a> EntryReader<'a> {
-    /// Makes a reader of a volume with blocks of so many bytes.
+    /// Makes a reader of a volume with blocks of this size.
     pub(crate) fn new(window: &'a Window, block: u64, partitions: &'a Partitions) -> Self {
         Self {
             window,
@@ -220,7 +220,7 @@ fn decode(bytes: Bytes, at: u64, map: u16, id: u16) -> Result<FileEntry> {
         let what = format!("a file entry of {end} bytes in a block of {}", bytes.len());
         return Err(Error::corrupt(what));
     }
-    // 2^32 - 1 stands for no owner
+    // 2^32 - 1 means no owner
     let owner = |at: usize| match le32(&bytes, at) {
         u32::MAX => 0,
         known => known,

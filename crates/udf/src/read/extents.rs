@@ -47,7 +47,7 @@ struct Descriptors<'a> {
     map: u16,
     /// The descriptors of this block.
     bytes: Vec<u8>,
-    /// Where the next one is.
+    /// The position of the next one.
     at: usize,
 }
 
@@ -86,7 +86,7 @@ impl Descriptors<'_> {
         let (bytes, at) = self.reader.block_of(extent)?;
         if tag_of(&bytes) != tag::ALLOCATION_EXTENT || !has_right_crc(&bytes) {
             let at = self.reader.window.start().saturating_add(at);
-            let what = "no descriptors of extents where others lead to";
+            let what = "no extent descriptors at the given place";
             return Err(Error::corrupt(what).at("allocation extent", at));
         }
         let len = usize::try_from(le32(&bytes, 20)).unwrap_or(usize::MAX);

@@ -254,7 +254,7 @@ fn table(reader: &EntryReader<'_>, entry: &FileEntry, limits: &Limits) -> Result
         let head = usize::from(le16(&bytes, 0));
         return Ok(bytes.get(head..).map(words));
     }
-    // of UDF 1.50: the name of the table is behind it
+    // of UDF 1.50: the name of the table follows it
     let end = bytes.len().checked_sub(TRAILER);
     let split = end.and_then(|end| bytes.split_at_checked(end));
     Ok(split.and_then(|(table, trailer)| {

@@ -12,7 +12,7 @@ use sinterfs_model::{FileType, Meta, Rdev};
 use super::damage::UdfDamage;
 use super::extents::ByteRun;
 
-/// Where content is.
+/// The location of content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum UdfContent {
     /// In the block of the entry: the position in the window.
@@ -30,7 +30,7 @@ pub(crate) struct UdfNode {
     pub(crate) size: u64,
     /// The number of its names.
     pub(crate) links: u32,
-    /// The index of the directory that a directory is in; that of the root is its own.
+    /// The index of the directory that a directory is in; the root has its own index.
     pub(crate) parent: u32,
     /// The indexes of the names in a directory.
     pub(crate) names: Range<u32>,
@@ -39,13 +39,13 @@ pub(crate) struct UdfNode {
     pub(crate) target: Vec<u8>,
     /// The indexes of its named streams.
     pub(crate) streams: Range<u32>,
-    /// What is wrong with it.
+    /// Its error.
     pub(crate) damage: Option<Box<UdfDamage>>,
     /// Whether its entry could be read.
     pub(crate) has_entry: bool,
 }
 
-/// A name in a directory, and the index of what it stands for.
+/// A name in a directory, and the index of its file or directory.
 #[derive(Debug)]
 pub(crate) struct UdfName {
     pub(crate) name: Vec<u8>,
@@ -60,7 +60,7 @@ pub(crate) struct UdfStream {
     pub(crate) content: UdfContent,
 }
 
-/// How many files and directories have what is not shown of them.
+/// The number of files and directories with metadata that is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UdfLosses {
     /// The attributes hidden or system.
@@ -80,9 +80,9 @@ pub(crate) struct UdfNodes {
     pub(crate) names: Vec<UdfName>,
     pub(crate) runs: Vec<ByteRun>,
     pub(crate) streams: Vec<UdfStream>,
-    /// What is not shown, and why.
+    /// Entries that are not shown, and why.
     pub(crate) left_out: Vec<String>,
-    /// How many more messages there would be.
+    /// The number of further messages.
     pub(crate) omitted: u64,
     pub(crate) losses: UdfLosses,
 }

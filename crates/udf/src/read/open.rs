@@ -34,7 +34,7 @@ impl std::fmt::Debug for Udf {
     }
 }
 
-/// What a source has at an offset.
+/// The kind of data of a source at an offset.
 #[derive(Debug)]
 pub enum Probe {
     /// No UDF file system.

@@ -22,10 +22,10 @@ pub(crate) struct BlockRun {
     pub(crate) count: u64,
 }
 
-/// Where the blocks of a partition are.
+/// The location of the blocks of a partition.
 #[derive(Debug)]
 pub(super) enum PartitionMap {
-    /// Where they are in the volume.
+    /// Their location in the volume.
     Physical(PartitionFields),
     /// In another partition, each at its own place.
     Virtual { below: usize, table: Vec<u32> },
@@ -43,12 +43,12 @@ pub(super) enum PartitionMap {
 #[derive(Debug, Default)]
 pub(crate) struct Partitions {
     pub(super) maps: Vec<PartitionMap>,
-    /// What is wrong, although all can be read.
+    /// Errors that do not prevent reading.
     pub(crate) damage: Vec<String>,
 }
 
 impl Partitions {
-    /// Finds blocks of a partition, in as many runs as needed, within a budget of runs.
+    /// Finds blocks of a partition, in the necessary number of runs, within a budget.
     pub(crate) fn locate(
         &self,
         map: u16,

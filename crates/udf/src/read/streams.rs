@@ -2,8 +2,8 @@
 //!
 //! In: the directory of streams of a file. Out: `UdfStream`s.
 //!
-//! **Invariant:** a stream that is shown has at most `STREAM_MAX` bytes, those of a file at most
-//! `STREAMS_MAX`; others are named and counted.
+//! **Invariant:** a stream that is shown has at most `STREAM_MAX` bytes, all streams of a file at
+//! most `STREAMS_MAX`; others are named and counted.
 
 use sinterfs_model::{Error, Result};
 

@@ -24,7 +24,7 @@ const STRUCTURES: u64 = 64;
 /// The block that has an anchor.
 const ANCHOR_BLOCK: u64 = 256;
 
-/// The sizes of blocks, those of discs first.
+/// The sizes of blocks, beginning with the sizes of discs.
 const BLOCK_SIZES: [u64; 7] = [2048, 512, 4096, 1024, 8192, 16_384, 32_768];
 
 /// The most blocks of a sequence that are read.
@@ -59,7 +59,7 @@ pub(crate) struct UdfVolume {
     pub(crate) maps: Vec<u8>,
     pub(crate) map_count: u32,
     pub(crate) file_set: PartitionExtent,
-    /// What is wrong with the main sequence, if the reserve was read.
+    /// The error of the main sequence, if the reserve was read.
     pub(crate) damage: Option<String>,
 }
 
@@ -155,7 +155,8 @@ impl UdfVolume {
     }
 }
 
-/// Returns the blocks that may have an anchor (ECMA-167, 3/8.4.2.1), of so many.
+/// Returns the blocks that may have an anchor (ECMA-167, 3/8.4.2.1), of a volume with this number
+/// of blocks.
 fn anchors(blocks: u64) -> impl Iterator<Item = u64> {
     let places = [
         Some(ANCHOR_BLOCK),
@@ -181,7 +182,7 @@ fn anchor_at(window: &Window, block: u64, number: u64) -> Result<Option<[VolumeE
     Ok(is_anchor.then_some(extents))
 }
 
-/// What a sequence has so far, with the numbers of the descriptors.
+/// The descriptors of a sequence so far, with their numbers.
 #[derive(Debug, Default)]
 struct DescriptorSequence {
     primary: Option<(u32, Vec<u8>)>,

@@ -28,7 +28,7 @@ const NODE_MEMORY: u64 = 300;
 /// The memory of a further name in bytes, about.
 const NAME_MEMORY: u64 = 60;
 
-/// The memory of what is wrong with a file in bytes, about.
+/// The approximate memory of an error of a file, in bytes.
 const DAMAGE_MEMORY: u64 = 200;
 
 /// Messages about what is left out that are kept.

@@ -144,7 +144,7 @@ struct Adding<'a> {
     table: &'a mut BlobTable,
     part: usize,
     file: &'a Part,
-    /// The solid resources of the current run, each with the decoded position behind it.
+    /// The solid resources of the current run, each with its end in decoded bytes.
     run: Vec<(u32, u64)>,
     /// Whether the latest entry was one of a solid resource.
     in_run: bool,

@@ -2,8 +2,8 @@
 //!
 //! In: a reference to a resource. Out: `Resource`, and the location of each of its chunks.
 //!
-//! **Invariant:** a chunk lies within its resource and has at most as many stored bytes as decoded
-//! ones. Format: `docs/formats/wim.md`, "Resources".
+//! **Invariant:** a chunk lies within its resource and its stored bytes are at most as many as its
+//! decoded bytes. Format: `docs/formats/wim.md`, "Resources".
 
 use std::sync::OnceLock;
 
@@ -13,14 +13,14 @@ use sinterfs_model::{Error, Result};
 use super::parts::Part;
 use crate::layout::{ResourceEntry, ResourceFlags, SOLID_HEADER_LEN, WimCodec, long, word};
 
-/// How the content of a resource is stored.
+/// The storage of the content of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResourceKind {
     /// As it is.
     Raw,
     /// In chunks, which a table before them locates.
     Chunks(Encoding),
-    /// In chunks with their lengths, and a table behind them.
+    /// In chunks with their lengths, and a table after them.
     Pipable(Encoding),
     /// In chunks, with a header and a table of their lengths before them.
     Solid(Encoding),
@@ -49,7 +49,7 @@ pub(crate) struct Resource {
     pub(super) solid: OnceLock<Vec<u64>>,
 }
 
-/// Where a chunk is stored, relative to its part.
+/// The range of a stored chunk, relative to its part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChunkLocation {
     pub(crate) at: u64,

@@ -2,7 +2,8 @@
 //!
 //! In: stored bytes of chunks that failed. Out: the error again, without decoding them again: every
 //! file of a damaged chunk of a solid resource asks for it. **Invariant:** a chunk is known by the
-//! hash of its stored bytes, so that other bytes are decoded; at most [`MOST`] chunks are kept.
+//! hash of its stored bytes, so that other bytes are decoded; at most [`MAX_CHUNKS`] chunks are
+//! kept.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +12,7 @@ use sinterfs_block::checksum::xxh3_64;
 use sinterfs_model::{Error, Kind, Result};
 
 /// The most chunks that are kept.
-const MOST: usize = 1024;
+const MAX_CHUNKS: usize = 1024;
 
 /// The errors of chunks by the hashes of their stored bytes.
 #[derive(Debug, Default)]
@@ -33,7 +34,7 @@ impl DamagedChunks {
         }
         decode(stored).inspect_err(|error| {
             let mut known = known();
-            if error.kind() == Kind::Corrupt && known.len() < MOST {
+            if error.kind() == Kind::Corrupt && known.len() < MAX_CHUNKS {
                 known.insert(xxh3_64(stored), error.what().to_owned());
             }
         })

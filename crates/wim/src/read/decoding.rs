@@ -2,8 +2,8 @@
 //!
 //! In: the location of a chunk. Out: its content.
 //!
-//! **Invariant:** a chunk decodes to its length, or it is an error. One that is stored with as many
-//! bytes as it decodes to is not compressed.
+//! **Invariant:** a chunk decodes to its length, or it is an error. A chunk whose stored length
+//! equals its decoded length is not compressed.
 
 use sinterfs_block::ReadAt;
 use sinterfs_codec::lzx::LzxWindow;

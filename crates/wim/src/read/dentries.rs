@@ -35,7 +35,7 @@ pub(super) struct Dentry<'a> {
     pub(super) has_short_name: bool,
     /// The name in UTF-16.
     pub(super) name: &'a [u8],
-    /// Bytes behind the names, from a multiple of 8 on.
+    /// Bytes after the names, from a multiple of 8 on.
     pub(super) items: &'a [u8],
     /// The position after the entry, of its streams or the next entry.
     pub(super) next: u64,

@@ -4,7 +4,7 @@
 //!
 //! **Invariant:** whoever reads a blob from its first byte to its last, in order, gets an error
 //! with the last byte if the content is another one, however many read it at once. Each blob is
-//! compared once. Memory is bounded: the states of the `KEPT` latest reads are kept.
+//! compared once. Memory is bounded: the states of the `MAX_READS` latest reads are kept.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -15,10 +15,10 @@ use sinterfs_model::{Error, Result};
 
 use super::blobs::Blob;
 
-/// How many reads are remembered that others may continue.
-const KEPT: usize = 1024;
+/// The number of reads that are remembered so that later ones can continue them.
+const MAX_READS: usize = 1024;
 
-/// What is known of a blob.
+/// The known facts about a blob.
 const UNKNOWN: u8 = 0;
 const SOUND: u8 = 1;
 const DAMAGED: u8 = 2;
@@ -47,7 +47,7 @@ impl Begun {
             return;
         }
         self.order.push_back(key);
-        if self.order.len() > KEPT
+        if self.order.len() > MAX_READS
             && let Some(oldest) = self.order.pop_front()
         {
             self.states.remove(&oldest);

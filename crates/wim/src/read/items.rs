@@ -1,4 +1,4 @@
-//! Items behind the names of a directory entry: what wimlib stores of a Unix file, and more.
+//! Items after the names of a directory entry: wimlib's metadata of a Unix file, and more.
 //!
 //! In: the bytes between the names and the end of the entry. Out: owner, mode and device, and
 //! extended attributes; whether there are others.
@@ -12,7 +12,7 @@ use crate::layout::{items, short, word};
 /// The longest name of an attribute in bytes.
 const NAME_MAX: usize = 255;
 
-/// What the items of an entry say.
+/// The contents of the items of an entry.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Items<'a> {
     pub(super) unix: Option<UnixData>,

@@ -27,7 +27,7 @@ pub(super) fn target(tag: u32, data: &[u8]) -> Result<Vec<u8>> {
     }
 }
 
-/// Returns the substitute name behind a header of `header` bytes.
+/// Returns the substitute name after a header of `header` bytes.
 fn named(data: &[u8], header: usize, is_relative: bool) -> Option<Vec<u8>> {
     let (at, len) = (usize::from(short(data, 0)), usize::from(short(data, 2)));
     let name = data.get(header..)?.get(at..)?.get(..len)?;

@@ -2,10 +2,10 @@
 //!
 //! In: decoded metadata resources. Out: `Nodes`.
 //!
-//! **Invariant:** listings do not overlap, so that the walk ends after as many bytes as there are.
-//! Names of a directory are unique and sorted, 1 to 255 bytes without `/` and NUL, and neither `.`
-//! nor `..`: entries with other names are left out and reported, as wimlib does. Content that an
-//! entry refers to is there.
+//! **Invariant:** listings do not overlap, so the walk reads each byte at most once. Names of a
+//! directory are unique and sorted, 1 to 255 bytes without `/` and NUL, and neither `.` nor `..`:
+//! entries with other names are left out and reported, as wimlib does. Content that an entry refers
+//! to is there.
 //!
 //! Memory: some 130 bytes per inode, 16 per name, and the bytes of names and attributes.
 
@@ -42,7 +42,7 @@ pub(crate) struct WimNode {
     /// In units of 100 ns since 1601.
     pub(crate) modified: u64,
     pub(crate) links: u32,
-    /// The index of the parent of a directory; that of the root is its own.
+    /// The index of the parent of a directory; the root is its own parent.
     pub(crate) parent: u32,
     /// The names of a directory.
     pub(crate) names: Range<u32>,
@@ -181,7 +181,7 @@ impl Nodes {
         self.set_names(0, names)
     }
 
-    /// Adds the inodes of an image and returns the index of its root; `parent` is that of the
+    /// Adds the inodes of an image and returns the index of its root; `parent` is the index of the
     /// root.
     pub(super) fn add_image(
         &mut self,
@@ -454,7 +454,7 @@ fn refused(name: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Returns the type of an inode: that of its reparse point, then that of its mode.
+/// Returns the type of an inode: from its reparse point, otherwise from its mode.
 fn kind_of(entry: &Dentry<'_>, mode: Option<u32>) -> FileType {
     let is_directory = entry.attributes & attributes::DIRECTORY != 0;
     match entry.tag {

@@ -2,7 +2,7 @@
 //!
 //! In: the sources of the first part and of further files. Out: `Wim`.
 //!
-//! **Invariant:** memory besides the cache of chunks is that of blobs and inodes, which the limits
+//! **Invariant:** besides the cache of chunks, memory holds blobs and inodes, which the limits
 //! bound.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,18 +32,18 @@ pub struct WimImage {
     pub name: String,
 }
 
-/// How many inodes have what is not shown of them.
+/// The number of inodes with metadata that is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WimLosses {
-    /// Attributes of Windows besides directory and normal.
+    /// Windows attributes other than directory and normal.
     pub attributes: u64,
     /// Security descriptors.
     pub security: u64,
     /// Short names.
     pub short_names: u64,
-    /// Times of creation that are not those of modification.
+    /// Creation times that differ from the modification time.
     pub births: u64,
-    /// Times of access that are not those of modification.
+    /// Access times that differ from the modification time.
     pub accesses: u64,
     /// Reparse points that are no links.
     pub reparse_points: u64,
@@ -65,7 +65,7 @@ pub struct Wim {
     pub(crate) images: Vec<WimImage>,
     pub(crate) shown: Vec<u32>,
     pub(crate) xml: String,
-    /// What is wrong with the XML data.
+    /// The error in the XML data.
     pub(crate) xml_damage: Option<Error>,
     header: WimHeader,
     pub(super) info: ImageInfo,
@@ -105,8 +105,8 @@ impl Wim {
         }
         table.check_places(&parts)?;
         let cache = options.cache.clone().unwrap_or_else(|| {
-            // it holds two of the largest chunks, those of solid resources, which are longer than
-            // what the header says: each read would decode anew what is not kept
+            // it holds two of the largest chunks, which belong to solid resources and are longer
+            // than the header says: each read would decode uncached chunks again
             let largest = table.largest_chunk();
             let least = largest.min(options.limits.block).saturating_mul(2);
             let bytes = options.cache_bytes.max(least);
@@ -292,7 +292,7 @@ fn images(contents: &Contents, xml: &str) -> Result<Vec<WimImage>> {
     }
     if promised == 0 {
         return Err(Error::unsupported(
-            "a file without images: a part of others, or the content of deltas",
+            "a file without images: a part of a split WIM, or the content of a delta",
         ));
     }
     let mut names: BTreeMap<u32, String> = xml::names(xml);

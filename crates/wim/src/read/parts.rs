@@ -59,7 +59,7 @@ pub fn is_image(source: &dyn ReadAt, offset: u64) -> Result<bool> {
     Ok(&magic == MAGIC || &magic == PIPABLE_MAGIC)
 }
 
-/// Reads the header of the file that starts at an offset: that of [`Wim::header`].
+/// Reads the header of the file that starts at an offset, as [`Wim::header`] does.
 ///
 /// Fails like [`Wim::open`] on a bad header.
 ///

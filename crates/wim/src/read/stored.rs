@@ -1,4 +1,4 @@
-//! How content is stored: chunks, codecs, and decoded sizes.
+//! The storage of content: chunks, codecs, and decoded sizes.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub struct StoredChunk {
 }
 
 impl Wim {
-    /// Visits the chunks of all content; not those of metadata.
+    /// Visits the chunks of all content, but not of metadata.
     pub fn stored_chunks(&self, visit: &mut dyn FnMut(StoredChunk)) -> Result<()> {
         let table = &self.contents.table;
         let used: BTreeSet<u32> = table.blobs.iter().map(|blob| blob.resource).collect();

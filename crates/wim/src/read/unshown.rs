@@ -1,6 +1,6 @@
-//! Counts of what an image has and no tree of ours shows.
+//! Counts of the metadata of an image that no tree of ours shows.
 
-/// What an image has and `sinterfs_model::Image` does not show.
+/// Metadata of an image that `sinterfs_model::Image` does not show.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Unshown {
     pub(crate) attributes: u64,

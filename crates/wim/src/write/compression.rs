@@ -14,18 +14,18 @@ use sinterfs_workers::WorkerPermits;
 
 use crate::layout::WimCodec;
 
-/// The largest chunk of what is not solid in an LZMS file with solid resources: the size that
-/// wimlib gives chunks unless it is told another.
+/// The largest chunk of resources that are not solid in an LZMS file with solid ones: wimlib's
+/// default chunk size.
 const LZMS_CHUNK: u32 = 1 << 17;
 
-/// How content is compressed.
+/// The compression of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WimCompression {
     /// The codec; `None` without compression.
     pub codec: Option<WimCodec>,
     /// The level, from 1 to 9.
     pub level: u8,
-    /// Whether all content is one solid resource; if not, each is a resource of its own.
+    /// Whether all content is one solid resource; if not, each is a separate resource.
     pub is_solid: bool,
 }
 

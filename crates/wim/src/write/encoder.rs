@@ -2,7 +2,7 @@
 //!
 //! In: segments. Out: blocks, and for the writer the bytes that each was made of.
 //!
-//! **Invariant:** a block depends on its segment and the options alone.
+//! **Invariant:** a block depends only on its segment and the options.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,11 +12,11 @@ use sinterfs_workers::WorkerPermits;
 
 use super::compression::{ChunkEncoder, WimCompression};
 
-/// What a block was made of.
+/// The origin of a block.
 #[derive(Debug)]
 pub(super) struct Raw {
     pub(super) bytes: Arc<Vec<u8>>,
-    /// Where contents begin in it, if it holds several.
+    /// The positions of its contents, if it holds several.
     pub(super) begins: Vec<u32>,
 }
 

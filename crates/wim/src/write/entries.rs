@@ -2,7 +2,7 @@
 //!
 //! In: a node and what it refers to. Out: the bytes of its entry.
 //!
-//! **Invariant:** the length of an entry depends on name and node alone, not on positions. Format:
+//! **Invariant:** the length of an entry depends only on name and node, not on positions. Format:
 //! `docs/formats/wim.md`, "Metadata".
 
 use sinterfs_block::checksum::Sha1Digest;
@@ -28,7 +28,7 @@ const VALUE_MAX: usize = u16::MAX as usize;
 /// The most bytes of the name of an extended attribute.
 const XATTR_NAME_MAX: usize = u8::MAX as usize;
 
-/// What an entry refers to.
+/// The content that an entry refers to.
 #[derive(Debug, Clone, Default)]
 pub(super) struct References {
     pub(super) listing: u64,
@@ -77,12 +77,12 @@ pub(super) fn put(
     out.extend(u32::MAX.to_le_bytes());
     out.extend(to.listing.to_le_bytes());
     out.extend([0; 16]);
-    // those of access, of which any read makes a new one, would make images of one tree differ
+    // access times, which any read changes, would make images of one tree differ
     let modified = units(node.meta.times.modified).to_le_bytes();
     out.extend([modified; 3].as_flattened());
     let unnamed = unnamed(kind, to);
-    // that of a link is in a stream, as is its empty content, and that of other content if there
-    // are named ones
+    // the digest of a link is in a stream, as is its empty content; so is the digest of other
+    // content if there are named streams
     let is_apart = is_link || !to.streams.is_empty();
     out.extend(if is_apart { [0; 20] } else { to.digest });
     out.extend([0; 4]);

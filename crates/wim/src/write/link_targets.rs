@@ -3,8 +3,8 @@
 //! In: the data of reparse points. Out: the resource, and an entry for it and for each of them.
 //!
 //! **Invariant:** no two entries have one digest. The resource comes after the metadata, so that
-//! its entries are apart from those of the content: readers count positions from the first solid
-//! entry of a run. Memory: the data of all links that differ.
+//! its entries are separate from the entries of the content: readers count positions from the first
+//! solid entry of a run. Memory: the data of all links that differ.
 
 use std::collections::HashMap;
 
@@ -88,7 +88,7 @@ impl LinkTargets {
         }
         let first = resources.entries.len();
         solid.finish(resources)?;
-        // behind the entry of the resource itself
+        // after the entry of the resource itself
         let entries = resources.entries.iter_mut().skip(first + 1);
         for (entry, target) in entries.zip(&self.targets) {
             entry.references = target.references;

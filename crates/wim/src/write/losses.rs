@@ -1,6 +1,6 @@
-//! What a WIM image does not keep of a tree, counted.
+//! The metadata of a tree that a WIM image does not keep, counted.
 //!
-//! In: the tree. Out: losses, without those of count zero.
+//! In: the tree. Out: losses with a count above zero.
 
 use std::collections::BTreeSet;
 

@@ -2,8 +2,8 @@
 //!
 //! In: the tree, and the digest of each file's content. Out: the bytes of the metadata resource.
 //!
-//! **Invariant:** listings follow each other in the order of a walk by levels. What the format or
-//! our reader does not have is left out, with what is below it.
+//! **Invariant:** listings follow each other in the order of a walk by levels. Entries that the
+//! format or our reader does not support are left out, with everything below them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,7 +13,7 @@ use sinterfs_model::{Content, Link, Loss, Node, NodeId, Result, Tree};
 use super::entries::{self, References};
 use super::text::to_utf16;
 
-/// What content and links of nodes refer to.
+/// The blobs that content and links of nodes refer to.
 pub(super) trait Digests {
     /// Returns the digest of a file's content; zero for none.
     fn of_file(&mut self, node: NodeId) -> Result<Sha1Digest>;
@@ -30,7 +30,7 @@ pub(super) struct Metadata {
     pub(super) directories: u64,
     /// Names of all other inodes.
     pub(super) files: u64,
-    /// What is left out.
+    /// The entries that are left out.
     pub(super) left_out: LeftOut,
 }
 
@@ -44,8 +44,8 @@ pub(super) struct LeftOut {
 
 impl Default for LeftOut {
     fn default() -> Self {
-        let names = "names that are not UTF-8 or longer than 255 bytes (left out, with what is \
-                     below)";
+        let names = "names that are not UTF-8 or longer than 255 bytes (left out, with everything \
+                     below them)";
         Self {
             names: Loss::entries(names),
             devices: Loss::entries("devices with numbers above 32 bits (left out)"),
@@ -60,7 +60,7 @@ impl LeftOut {
         Loss::happened([self.names, self.devices, self.targets])
     }
 
-    /// Returns the name in UTF-16 of what is stored, and counts what is not.
+    /// Returns the UTF-16 name of an entry that is stored, and counts the others.
     fn stored(&mut self, tree: &Tree, link: &Link) -> Option<Vec<u8>> {
         let name = tree.bytes(link.name);
         let unfit = match tree.node(link.node).content {

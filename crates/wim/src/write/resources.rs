@@ -5,7 +5,7 @@
 //!
 //! **Invariant:** a resource has its chunk table before its chunks, so its chunks are kept until
 //! the last one is there, in memory up to `KEPT_MAX` bytes and then in a scratch file. Content that
-//! was written before has no entry of its own. No two contents have one digest, by which files name
+//! was written before gets no further entry. No two contents have one digest, by which files name
 //! them: where such are met, nothing is written.
 
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ use crate::read::hex;
 /// Entries of a chunk table that are written in one step.
 const TABLE_STEP: usize = 1 << 16;
 
-/// What content of one digest has in common besides.
+/// Further fields that content with one digest shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fingerprint {
     pub(super) len: u64,

@@ -1,11 +1,11 @@
 //! Solid resources: all content one after another, in chunks that hold many files.
 //!
-//! In: stored chunks in order, with the bytes that they were made of and where contents begin.
-//! Out: a resource, and another one behind each chunk that is shorter than others; an entry for
-//! each of them and for each content.
+//! In: stored chunks in order, with the bytes that they were made of and where contents begin. Out:
+//! a resource, and another one after each chunk that is shorter than the rest; an entry for each of
+//! them and for each content.
 //!
-//! **Invariant:** the entries of contents follow those of all resources, and count positions from
-//! the start of the first one; no two have one digest.
+//! **Invariant:** the entries of contents follow the entries of all resources, and count positions
+//! from the start of the first one; no two have one digest.
 
 use sinterfs_block::checksum::{Sha1, Sha1Digest, Xxh3};
 use sinterfs_model::{Error, Result};
@@ -18,7 +18,7 @@ use crate::layout::{BlobEntry, ResourceEntry, ResourceFlags, SOLID_LEN, WimCodec
 /// The content that is being read.
 #[derive(Debug)]
 struct Open {
-    /// Where it begins in the stream.
+    /// Its position in the stream.
     start: u64,
     digest: Sha1,
     hash: Xxh3,
@@ -43,7 +43,7 @@ pub(super) struct Solid {
     start: u64,
     /// The resources that were written.
     written: Vec<BlobEntry>,
-    /// Where each chunk begins.
+    /// The position of each chunk.
     chunk_starts: Vec<u64>,
     /// Decoded bytes so far.
     len: u64,
@@ -66,7 +66,7 @@ impl Solid {
         }
     }
 
-    /// Adds a chunk. One behind a shorter chunk must begin with a content.
+    /// Adds a chunk. A resource after a shorter chunk must begin with a content.
     pub(super) fn chunk(
         &mut self,
         stored: &[u8],

@@ -2,7 +2,7 @@
 //!
 //! In: blocks, tree and content map. Out: bytes, to a sink, from front to back; the header last.
 //!
-//! **Invariant:** a content is a resource of its own, in the order of first blocks, or all are in
+//! **Invariant:** each content is a separate resource, in the order of first blocks, or all are in
 //! one or two solid resources; then come the targets of links (in solid images after the metadata),
 //! the metadata, the blob table and the XML data.
 
@@ -84,7 +84,7 @@ impl WimWriter {
         })
     }
 
-    /// Writes the metadata as a resource of its own.
+    /// Writes the metadata as a separate resource.
     fn put_metadata(&mut self, metadata: &[u8]) -> Result<()> {
         let mut encoder = ChunkEncoder::default();
         let mut chunks = StoredChunks::default();
@@ -184,7 +184,7 @@ impl WimWriter {
     }
 }
 
-/// Returns the bytes of all files by their names, and those of names beyond the first.
+/// Returns the bytes of all files by their names, and the bytes of names beyond the first.
 fn sizes(tree: &Tree) -> (u64, u64) {
     let (mut bytes, mut of_links) = (0_u64, 0_u64);
     for node in tree.nodes() {
@@ -274,7 +274,7 @@ impl ImageWriter for WimWriter {
 struct WrittenDigests<'a> {
     resources: &'a mut Resources,
     map: &'a ContentMap,
-    /// Where the chunks of a solid image begin.
+    /// The positions of the chunks of a solid image.
     chunk_starts: Option<&'a [u64]>,
     /// The targets of links of a solid image.
     links: LinkTargets,

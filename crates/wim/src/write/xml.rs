@@ -2,7 +2,7 @@
 //!
 //! In: the name and the counts of the image. Out: UTF-16 with a byte order mark.
 
-/// What the XML data state of an image.
+/// The facts about an image in the XML data.
 #[derive(Debug)]
 pub(super) struct ImageFacts<'a> {
     pub(super) name: &'a str,

@@ -75,7 +75,7 @@ fn a_link_is_to_nothing_that_took_the_name_later() {
 }
 
 #[test]
-fn what_is_behind_the_trailer_is_read_or_told() {
+fn data_after_the_trailer_is_read_or_reported() {
     let len = read(&sample()).unwrap().len();
     let junk = b"0707junk".to_vec();
     for (behind, count, archives) in [

@@ -29,7 +29,7 @@ pub struct MtreeEntry {
     pub target: Option<Vec<u8>>,
     /// A device's number.
     pub rdev: Option<Rdev>,
-    /// How many names there are.
+    /// The number of names.
     pub nlink: Option<u64>,
     /// The number of the inode, and of its device if that is given.
     pub inode: Option<(u64, Vec<u8>)>,

@@ -107,7 +107,7 @@ pub(super) fn digest(algorithm: Algorithm, word: &[u8]) -> Result<Vec<u8>> {
     bytes.ok_or_else(|| Error::invalid(format!("no {} hexadecimal digits", 2 * len)))
 }
 
-/// Reads a name: three octal digits behind a backslash, or what vis(3) has for some bytes.
+/// Reads a name: three octal digits after a backslash, or the escapes of vis(3).
 pub(super) fn escaped(word: &[u8]) -> Result<Vec<u8>> {
     let mut name = Vec::with_capacity(word.len());
     let mut rest = word;

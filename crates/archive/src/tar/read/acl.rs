@@ -1,21 +1,21 @@
 //! Access control lists: the text that archives have, as the attribute that Linux has.
 //!
 //! Text: entries of tag, name and permissions between colons (POSIX.1e draft 17, 23.3), separated
-//! by commas or line ends, with the number of the user or group behind them where star and
-//! libarchive wrote them. Attribute: see [`posix_acl`]. **Invariant:** entries are in the order
-//! that the kernel demands.
+//! by commas or line ends, followed by the number of the user or group if star or libarchive wrote
+//! them. Attribute: see [`posix_acl`]. **Invariant:** entries are in the order that the kernel
+//! demands.
 
 use sinterfs_model::posix_acl::{self, AclEntry, NO_ID, has_id, tag};
 
 /// More entries than any file system keeps.
-const MOST: usize = 8192;
+const MAX_ENTRIES: usize = 8192;
 
 /// The list in a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct List {
     /// The value of the attribute; `None` if permission bits say as much.
     pub(crate) value: Option<Vec<u8>>,
-    /// The permission bits: those of the group are the mask, if there is one.
+    /// The permission bits; the group bits are the mask, if there is one.
     pub(crate) mode: u16,
 }
 
@@ -51,7 +51,7 @@ fn entries(text: &[u8]) -> Option<Vec<AclEntry>> {
             continue;
         }
         entries.push(entry(words)?);
-        if entries.len() > MOST {
+        if entries.len() > MAX_ENTRIES {
             return None;
         }
     }
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_what_setfacl_stores() {
+    fn access_lists_match_setfacl() {
         let text = b"user::rw-,user:lisa:r-x:502,group::r--,group:7:-w-,mask::rwx,other::---";
         let list = parse(text).unwrap();
         let expected = [
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_numbers_is_told() {
+    fn reports_access_lists_without_numbers() {
         let short = b"user::rw-,group::r--,other::r--";
         let list = parse(short).unwrap();
         assert_eq!((list.value, list.mode), (None, 0o644));

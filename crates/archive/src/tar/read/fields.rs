@@ -1,7 +1,7 @@
 //! A member from its header, the records and the long names before it.
 //!
-//! **Invariant:** records win over GNU's long names, these over the header's own fields. What only
-//! some dialects have in a field is taken from headers with their magic alone.
+//! **Invariant:** records win over GNU's long names, these over the header's own fields. Fields of
+//! some dialects are used only in headers with the magic of that dialect.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ pub(super) struct Maker<'a> {
     pub(super) records: &'a Records,
     pub(super) name: Option<Vec<u8>>,
     pub(super) target: Option<Vec<u8>>,
-    /// Where the header is.
+    /// The position of the header.
     pub(super) at: u64,
 }
 

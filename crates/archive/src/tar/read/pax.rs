@@ -17,7 +17,7 @@ use crate::member::Notes;
 /// More data ranges than this many make a file over the limit.
 pub(super) const MOST_RUNS: usize = 1 << 22;
 /// The most bytes of a path or a target.
-const LONGEST: usize = 64 << 10;
+const MAX_PATH_LEN: usize = 64 << 10;
 
 /// The values of records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -204,7 +204,7 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
 
 /// Takes a path or a target; none takes an earlier one back.
 fn text(value: &[u8]) -> Result<Option<Vec<u8>>> {
-    if value.len() > LONGEST {
+    if value.len() > MAX_PATH_LEN {
         return Err(Error::limit(format!("a path of {} bytes", value.len())));
     }
     Ok((!value.is_empty()).then(|| value.to_vec()))
@@ -217,9 +217,7 @@ fn known<T>(value: &[u8], parse: impl Fn(&[u8]) -> Option<T>) -> Result<Option<T
     }
     match parse(value) {
         Some(value) => Ok(Some(value)),
-        None => Err(Error::corrupt(
-            "a record with a number or a time that is none",
-        )),
+        None => Err(Error::corrupt("a record with an invalid number or time")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Maps of holes, in the four forms in which GNU tar wrote them.
 //!
-//! Old GNU: in the header and in further ones behind it. PAX 0.0 and 0.1: in records. PAX 1.0:
+//! Old GNU: in the header and in extension headers after it. PAX 0.0 and 0.1: in records. PAX 1.0:
 //! decimal numbers before the content. Spec: GNU tar's manual, "Storing Sparse Files".
 //! **Invariant:** the resulting map is sorted, within the file, and as long as the stored bytes.
 
@@ -11,7 +11,7 @@ use crate::member::DataRun;
 use crate::stream::{CountedStream, Stream, cut};
 use crate::tar::layout::{BLOCK, GNU, UstarHeader, number, typeflag};
 
-/// Where data is in a file.
+/// The ranges of data in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Holes {
     pub(super) size: u64,

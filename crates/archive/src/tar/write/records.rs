@@ -70,12 +70,13 @@ fn escaped(name: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Makes the name under which who knows no PAX finds the records: the end of the path, in ASCII.
+/// Makes the name under which readers without PAX support see the records: the end of the path, in
+/// ASCII.
 pub(super) fn placeholder(path: &[u8]) -> Vec<u8> {
     named(b"PaxHeaders/", path)
 }
 
-/// Makes a name in a directory of its own of the end of a path.
+/// Makes a name in a separate directory from the end of a path.
 pub(super) fn named(dir: &[u8], path: &[u8]) -> Vec<u8> {
     const END: usize = 80;
     let name = path.rsplit(|&b| b == b'/').next().unwrap_or_default();
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_not_ascii_are_told_first() {
+    fn names_outside_ascii_get_a_charset_record_first() {
         let mut records = Records::default();
         records.add(b"uid", b"4000000");
         records.text(b"path", b"\xff");

@@ -31,7 +31,7 @@ pub(super) fn describe(records: &mut Records, path: &[u8], size: u64) {
     records.add(b"GNU.sparse.realsize", size.to_string().as_bytes());
 }
 
-/// Makes the name under which who knows no holes finds map and data.
+/// Makes the name under which readers without support for holes see map and data.
 pub(super) fn placeholder(path: &[u8]) -> Vec<u8> {
     named(b"GNUSparseFile.0/", path)
 }

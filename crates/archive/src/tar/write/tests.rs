@@ -59,7 +59,7 @@ fn parts(bytes: &[u8]) -> (String, UstarHeader) {
 }
 
 #[test]
-fn what_fits_needs_no_record() {
+fn values_that_fit_need_no_record() {
     let inode = inode(FileType::File, 513);
     let (bytes, follows) = write(&outgoing(b"usr/bin/true", &inode));
     let (records, header) = parts(&bytes);
@@ -172,7 +172,7 @@ fn a_further_name_has_nothing_but_its_target() {
 }
 
 #[test]
-fn sockets_are_told() {
+fn reports_sockets() {
     let inode = inode(FileType::Socket, 0);
     let (mut out, mut told) = (Vec::new(), 0);
     header(&mut out, &outgoing(b"socket", &inode), &mut |_| told += 1);

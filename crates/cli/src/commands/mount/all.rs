@@ -117,7 +117,7 @@ struct Failed {
     count: usize,
     /// Of them those that could not be read.
     unread: usize,
-    /// What the last one failed with.
+    /// The error of the last failure.
     kind: Option<Kind>,
 }
 
@@ -153,8 +153,7 @@ fn check(args: &Args) -> Result<()> {
     let named = named.or(args.damage.damage_log.as_ref().map(|_| "--damage-log"));
     match named {
         Some(name) => Err(Error::invalid(format!(
-            "{name} can be given for one image only, not with --all: lines have options of their \
-             own"
+            "{name} can be given for one image only, not with --all: each line has its own options"
         ))),
         None => Ok(()),
     }

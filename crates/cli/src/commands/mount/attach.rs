@@ -21,7 +21,7 @@ pub(super) struct MountTarget<'a> {
     pub(super) images: Vec<&'a Path>,
     /// The mount point.
     pub(super) dir: &'a Path,
-    /// Mount options besides those of the command line.
+    /// Mount options in addition to the command line's.
     pub(super) options: &'a str,
     /// What images of a list share.
     pub(super) shared: Option<&'a Mounter>,
@@ -107,8 +107,8 @@ fn by_flags(args: &Args) -> Mounter {
     mounter
 }
 
-/// Fails if objects are to be verified and none are named. What is asked of all images of a list
-/// applies to those that have objects.
+/// Fails if objects are to be verified and none are named. Options for all images of a list apply
+/// to images that have objects.
 fn check_verify(args: &Args, target: &MountTarget<'_>, image: &OpenOptions) -> Result<()> {
     let of_line = mount_options::split(target.options).any(mount_options::verifies);
     let is_asked = match target.shared {
@@ -144,8 +144,8 @@ fn join(shared: &Mounter, options: &str, settings: &mut Settings) -> Result<()> 
     }
     if settings.mounter.trim_after != idle {
         return Err(Error::invalid(
-            "mount option `idle`: the cache is that of all images; give --idle, or `cachesize` for \
-             a cache of its own",
+            "mount option `idle`: all images share one cache; give --idle, or `cachesize` for a \
+             separate cache",
         ));
     }
     settings.mounter.open.cache_bytes = bytes;

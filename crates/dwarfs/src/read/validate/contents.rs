@@ -9,16 +9,17 @@ use crate::read::chunk::Chunk;
 use crate::read::metadata::{ChunkColumns, Metadata};
 
 /// Offsets are recorded for chunk lists longer than this, one per this many chunks.
-pub(crate) const STEP: u64 = 64;
+pub(crate) const CHUNKS_PER_OFFSET: u64 = 64;
 
 /// Sizes of files, recorded for lists so long that adding up their chunks would be slow.
 #[derive(Debug, Default)]
 pub(crate) struct FileSizes {
     /// The number of files whose chunk list is not shared.
     pub(crate) unique: u64,
-    /// Lists of more than `STEP` chunks: number, and index of the first in `offsets`; ascending.
+    /// Lists of more than `CHUNKS_PER_OFFSET` chunks: number, and index of the first in `offsets`;
+    /// ascending.
     pub(crate) long: Vec<(u32, usize)>,
-    /// The bytes before chunk 0, `STEP`, 2 * `STEP`, .. of each long list, and the bytes of all.
+    /// The bytes before chunk 0, `CHUNKS_PER_OFFSET`, 2 * `CHUNKS_PER_OFFSET`, .. of each long list, and the bytes of all.
     pub(crate) offsets: Vec<u64>,
     /// The bytes of long lists without holes, in the order of `long`.
     pub(crate) allocated: Vec<u64>,
@@ -99,19 +100,19 @@ impl FileSizes {
         blocks: u64,
     ) -> Result<u64> {
         let start = chunks.start;
-        let long = chunks.end.saturating_sub(start) > STEP;
+        let long = chunks.end.saturating_sub(start) > CHUNKS_PER_OFFSET;
         if long {
             let list = u32::try_from(list).map_err(|_| Error::corrupt("too many chunk lists"))?;
             self.long.push((list, self.offsets.len()));
         }
         let (mut size, mut allocated) = (0_u64, 0_u64);
         for index in chunks {
-            if long && (index - start).is_multiple_of(STEP) {
+            if long && (index - start).is_multiple_of(CHUNKS_PER_OFFSET) {
                 self.offsets.push(size);
             }
             let chunk = metadata.chunk(index);
             check_chunk(metadata, index, &chunk, blocks)?;
-            // the largest file size is that of a signed offset
+            // the largest file size is the largest signed offset
             size = size
                 .checked_add(chunk.len())
                 .filter(|size| i64::try_from(*size).is_ok())

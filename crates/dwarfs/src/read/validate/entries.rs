@@ -84,7 +84,7 @@ fn links_to_count(metadata: &Metadata, ranks: &Ranks) -> Result<usize> {
     to_len(ranks.others.saturating_sub(ranks.directories))
 }
 
-/// Checks that the directories' entry ranges are contiguous and begin behind the root's entry.
+/// Checks that the directories' entry ranges are contiguous and begin after the root's entry.
 fn check_ranges(metadata: &Metadata, ranks: &Ranks) -> Result<()> {
     let data: &[u8] = &metadata.data;
     let total = metadata.entries.inode.len();

@@ -91,7 +91,7 @@ fn pack_items(out: &mut BitBuffer, items: &Items<'_>, item: &Node, place: u64) {
     }
 }
 
-/// Writes one field of all items, that of item `i` at `at + i * stride`.
+/// Writes one field of all items, for item `i` at `at + i * stride`.
 fn pack_column(out: &mut BitBuffer, column: Column<'_>, mut at: u64, stride: u32, width: u32) {
     column.each(|value| {
         out.put(at, width, value);

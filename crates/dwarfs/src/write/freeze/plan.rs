@@ -14,7 +14,7 @@ use sinterfs_model::{Error, Result};
 use super::value::{Items, Value, width};
 use crate::layout::metadata::{FieldId, list, optional, string};
 
-/// A layout with those of its fields, all of which are inlined in the owner's bits.
+/// A layout with the layouts of its fields, all of which are inlined in the owner's bits.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Node {
     /// The number of bits, including fields.

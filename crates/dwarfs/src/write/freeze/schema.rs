@@ -1,7 +1,7 @@
 //! The Frozen2 schema: numbered layouts without duplicates, in thrift's compact protocol.
 //!
-//! In: layout nodes. Out: bytes. **Invariant:** a layout follows those of its fields.
-//! Format: upstream's `frozen/thrift/lib/thrift/frozen.thrift`.
+//! In: layout nodes. Out: bytes. **Invariant:** a layout follows the layouts of its fields. Format:
+//! upstream's `frozen/thrift/lib/thrift/frozen.thrift`.
 
 #![expect(
     clippy::cast_possible_wrap,
@@ -29,7 +29,7 @@ pub(super) struct Schema {
 }
 
 impl Schema {
-    /// Adds a layout and those of its fields; returns its number. Only the root has a size in
+    /// Adds a layout and the layouts of its fields; returns its number. Only the root has a size in
     /// bytes: all layouts below are bit-packed in their owner.
     pub(super) fn add(&mut self, node: &Node, size: Option<u64>) -> Result<i16> {
         let mut fields = Vec::with_capacity(node.fields.len());

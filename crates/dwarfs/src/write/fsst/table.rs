@@ -12,7 +12,7 @@
 use super::ESCAPE;
 
 /// The longest symbol in bytes.
-pub(super) const LONGEST: usize = 8;
+pub(super) const MAX_SYMBOL_LEN: usize = 8;
 
 /// A string of 1 to 8 bytes with a code; bytes beyond the length are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +35,7 @@ impl Symbol {
     /// Concatenates two symbols; `None` if the result is too long.
     pub(super) fn join(self, other: Self) -> Option<Self> {
         let len = self.len + other.len;
-        (usize::from(len) <= LONGEST).then(|| Self {
+        (usize::from(len) <= MAX_SYMBOL_LEN).then(|| Self {
             bytes: self.bytes | other.bytes << (8 * self.len),
             len,
         })
@@ -199,7 +199,7 @@ impl SymbolTable {
             0x01,
             0x00,
         ];
-        for len in 1..=LONGEST {
+        for len in 1..=MAX_SYMBOL_LEN {
             out.push(
                 symbols
                     .iter()

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_are_told_as_upstream_tells_them() {
+    fn sample_metadata_matches_upstream() {
         let mono = Waveform {
             channels: 1,
             bits: 24,

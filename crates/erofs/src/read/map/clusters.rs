@@ -1,8 +1,8 @@
 //! Compressed content with an index for each lcluster: extents from one head to the next.
 //!
-//! **Invariant:** whatever the indexes contain, steps back are bounded by the position and steps
+//! **Invariant:** for any contents of the indexes, steps back are bounded by the position and steps
 //! forward by the number of lclusters. Extents are sorted and disjoint by construction: each begins
-//! in an lcluster of its own. Every distance back between two heads leads to the first one, so
+//! in a different lcluster. Every distance back between two heads leads to the first one, so
 //! readers that come from there find the same extent.
 
 use sinterfs_model::{Error, Result};
@@ -116,7 +116,7 @@ impl Clusters {
     /// Returns the head of the extent at a position.
     fn head(&mut self, image: &Erofs, position: u64) -> Result<Head> {
         let mut number = position >> self.bits;
-        // only in its own lcluster a head may be behind the position
+        // only in its own lcluster a head may be after the position
         let mut limit = position & ((1 << self.bits) - 1);
         loop {
             let entry = self.indexes.entry(image, number)?;
@@ -162,7 +162,7 @@ impl Clusters {
         Ok(node.size)
     }
 
-    /// Returns the stored bytes of an extent: as many blocks as the next index has, else one
+    /// Returns the stored bytes of an extent: the blocks that the next index gives, otherwise one
     /// lcluster.
     fn stored(&mut self, image: &Erofs, head: &Head) -> Result<u64> {
         let next = head.number + 1;

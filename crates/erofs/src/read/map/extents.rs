@@ -1,12 +1,12 @@
 //! Compressed content as extents of any length, stored from any byte on (since Linux 6.15).
 //!
 //! Records of 16 or 32 bytes have the position of their extents in the file, and are found by
-//! binary search. With shorter ones extents are as long as lclusters; the shortest have lengths
-//! only, behind the address of the first extent.
+//! binary search. With shorter ones extents are as long as lclusters; the shortest have only
+//! lengths, after the address of the first extent.
 //!
-//! **Invariant:** the records of a searched table begin at 0, each behind the one before it, and
-//! all below the size: another table has no map. A binary search then finds the record that a walk
-//! through all of them finds, for every position and every reader.
+//! **Invariant:** the records of a searched table begin at 0, ascend, and stay below the size: any
+//! other table has no map. A binary search then finds the record that a walk through all of them
+//! finds, for every position and every reader.
 
 use sinterfs_model::{Error, Result};
 use zerocopy::{FromZeros, IntoBytes};
@@ -88,7 +88,7 @@ impl Extents {
         Ok(extents)
     }
 
-    /// Fails with `Corrupt` if an extent does not begin behind the one before it.
+    /// Fails with `Corrupt` if an extent does not begin after the previous one.
     fn expect_order(&mut self, image: &Erofs, node: &ErofsInode) -> Result<()> {
         if self.count.saturating_mul(self.size) <= SHORT {
             return self.check_order(image, node);

@@ -12,7 +12,7 @@ use crate::read::node::ErofsInode;
 /// The header of a map, in plain numbers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CompressedHeader {
-    /// Where it ends.
+    /// Its end.
     pub(super) end: MetaOffset,
     low: u32,
     pub(super) advise: u16,
@@ -53,7 +53,7 @@ impl CompressedHeader {
         image.superblock.block_bits + u32::from(self.cluster_bits & MapHeader::BITS_MASK)
     }
 
-    /// Returns the stored length of the last pcluster, if it is behind the indexes.
+    /// Returns the stored length of the last pcluster, if it follows the indexes.
     pub(super) fn inline_len(&self) -> Option<u64> {
         let [_, _, low, high] = self.low.to_le_bytes();
         self.has(advise::INLINE_CLUSTER)

@@ -5,7 +5,7 @@
 //! A pack has 2 indexes in 8 bytes or 16 in 32: a number of some bits for each, then the block that
 //! its pclusters follow. Each number has two bits of type above the offset of a head, or above the
 //! distance to it; the last index of a pack has the distance to the next head instead, so its own
-//! distance is one more than that of the index before it.
+//! distance is one more than the distance of the previous index.
 
 use sinterfs_model::{Error, Result};
 use zerocopy::FromBytes;
@@ -27,14 +27,14 @@ pub(super) enum Entry {
         offset: u64,
         /// The first block of its pcluster.
         block: u64,
-        /// The extent is the first part of what the pcluster holds.
+        /// The extent is the first part of the pcluster's content.
         partial: bool,
     },
     /// No extent begins.
     NonHead {
         /// The distance to the head.
         back: u64,
-        /// The blocks of the pcluster, which the first lcluster behind the head has.
+        /// The blocks of the pcluster, which the first lcluster after the head records.
         blocks: Option<u64>,
     },
 }
@@ -268,7 +268,7 @@ impl Pack<'_> {
     fn raw(&self, index: u64, width: u64) -> (ClusterType, u64) {
         let at = width * index;
         let (byte, shift) = (usize::try_from(at / 8).unwrap_or(0), at % 8);
-        // the last 4 bytes of a pack are the block, so every index has as many behind it
+        // the last 4 bytes of a pack are the block, so at least 4 bytes follow every index
         let word = self.bytes.get(byte..).and_then(<[u8]>::first_chunk::<4>);
         let word = u64::from(u32::from_le_bytes(word.copied().unwrap_or_default())) >> shift;
         let low_bits = self.bits.max(12);

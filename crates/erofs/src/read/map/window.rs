@@ -5,7 +5,7 @@ use sinterfs_model::Result;
 use crate::read::erofs::Erofs;
 use crate::read::meta_offset::MetaOffset;
 
-/// How many bytes are read ahead.
+/// The number of bytes that are read ahead.
 const LEN: usize = 512;
 
 /// Bytes of metadata around the last record.

@@ -40,7 +40,7 @@ pub(super) fn packs<I: Iterator<Item = Index>>(
     }
 }
 
-/// Makes `large` large packs behind `before` indexes in small ones, and small ones for the rest.
+/// Makes `large` large packs after `before` indexes in small packs, and small packs for the rest.
 fn packs_of(
     mut indexes: impl Iterator<Item = Index>,
     (before, large): (usize, usize),
@@ -63,7 +63,7 @@ fn packs_of(
     Some(bytes)
 }
 
-/// Returns the block from which readers count those of a pack; `None` if there is none.
+/// Returns the block from which readers count the blocks of a pack; `None` if there is none.
 fn base(pack: &[Index], big: bool) -> Option<u32> {
     let mut base = None;
     // where all pclusters have one block, the base is the block before the first; what is not
@@ -88,7 +88,7 @@ fn base(pack: &[Index], big: bool) -> Option<u32> {
     Some(base.unwrap_or(0))
 }
 
-/// Appends a pack of so many bytes.
+/// Appends a pack of the given size.
 fn write(pack: &[Index], len: usize, count: usize, base: u32, to: &mut Vec<u8>) {
     let width = (len - size_of::<u32>()) * 8 / count;
     let (mut bits, mut filled) = (0_u64, 0);

@@ -2,7 +2,7 @@
 
 use crate::layout::compressed::ClusterType;
 
-/// Where a pcluster begins, in the file and in the image.
+/// The start of a pcluster, in the file and in the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) start: u64,
@@ -20,6 +20,6 @@ pub(super) enum Index {
     Head { offset: u16, head: Head },
     /// None begins: the distances to the last head, and to the next one or the end.
     Behind { back: u16, forth: u16 },
-    /// None begins, but one did in the lcluster before, and has so many blocks.
+    /// None begins here, but one began in the previous lcluster and has this number of blocks.
     Blocks { blocks: u16, forth: u16 },
 }

@@ -185,7 +185,7 @@ fn pipeline(tree: &Tree, bodies: &[Body], left_out: u64, changed: u64) -> Pipeli
         }
     }
     let losses = Loss::counted([(
-        "hard links, whose names have inodes of their own",
+        "hard links, whose names get separate inodes",
         stats.hard_links,
     )]);
     let mut report = PipelineReport::default();

@@ -79,7 +79,7 @@ impl DockerArchive {
         let found = if by_layout && has_layout {
             oci::image(self, platform, image, observer)?
         } else if form == Some(Transport::OciArchive) {
-            let what = "the archive holds no OCI layout; docker-archive: names those of Docker";
+            let what = "the archive has no OCI layout; use docker-archive: for archives of Docker";
             return Err(Error::invalid(what).path(&self.path));
         } else if platform.is_some() {
             let option = Setting::Platform;

@@ -69,7 +69,7 @@ pub(super) fn compare(
         Some(("sha256", _)) => in_hex("sha256", &sha256_of(decoded).map_err(failed)?.0),
         Some(("sha512", _)) => in_hex("sha512", &sha512_of(decoded).map_err(failed)?),
         _ => {
-            let what = format!("the configuration names a layer {expected}, which is no digest");
+            let what = format!("the configuration names a layer {expected}, which is not a digest");
             return Err(Error::corrupt(what));
         }
     };

@@ -159,7 +159,7 @@ impl<'a> ActionParser<'a, '_> {
             ) => Err(Error::invalid(format!(
                 "{name} has another number of arguments"
             ))),
-            _ => Err(Error::invalid(format!("there is no action {name}"))),
+            _ => Err(Error::invalid(format!("unknown action {name}"))),
         }
     }
 
@@ -286,7 +286,7 @@ impl<'a> ActionParser<'a, '_> {
                 "the test {name} is not known here: filesize, name and type are"
             ))),
             _ => Err(Error::invalid(format!(
-                "there is no test {name} with {} arguments",
+                "no test {name} takes {} arguments",
                 arguments.len()
             ))),
         }
@@ -356,7 +356,7 @@ fn measure(name: &str) -> Option<Measure> {
 
 fn regex(text: &str) -> Result<Regex> {
     let built = RegexBuilder::new(text).unicode(false).build();
-    built.map_err(|_| Error::invalid(format!("`{text}` is no regular expression")))
+    built.map_err(|_| Error::invalid(format!("`{text}` is not a regular expression")))
 }
 
 fn glob(pattern: &str) -> Result<GlobMatcher> {
@@ -369,7 +369,7 @@ fn glob(pattern: &str) -> Result<GlobMatcher> {
         .literal_separator(true)
         .backslash_escape(true)
         .build();
-    let wrong = |_| Error::invalid(format!("`{pattern}` is no pattern"));
+    let wrong = |_| Error::invalid(format!("`{pattern}` is not a pattern"));
     built.map(|glob| glob.compile_matcher()).map_err(wrong)
 }
 
@@ -451,7 +451,7 @@ fn alignment(text: &str) -> Result<u32> {
 }
 
 fn number(text: &str) -> Result<u64> {
-    let wrong = || Error::invalid(format!("`{text}` is no number"));
+    let wrong = || Error::invalid(format!("`{text}` is not a number"));
     let (digits, shift) = match text.char_indices().next_back() {
         Some((at, 'k' | 'K')) => (text.get(..at), 10),
         Some((at, 'm' | 'M')) => (text.get(..at), 20),

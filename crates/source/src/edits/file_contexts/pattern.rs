@@ -290,7 +290,7 @@ impl<'a> Translator<'a> {
         let name = name.and_then(|name| std::str::from_utf8(name).ok());
         let name = name.ok_or_else(|| Error::invalid("`[:` without `:]`"))?;
         if !CLASSES.contains(&name.trim_start_matches('^')) {
-            return Err(Error::invalid(format!("there is no class `[:{name}:]`")));
+            return Err(Error::invalid(format!("unknown class `[:{name}:]`")));
         }
         self.out.push_str(&format!("[:{name}:]"));
         self.rest = self.rest.get(name.len() + 3..).unwrap_or_default();
