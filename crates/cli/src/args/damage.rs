@@ -25,12 +25,12 @@ pub struct DamageArgs {
 impl DamageArgs {
     /// Returns where damage is logged: in the file, or else by messages if `prints`.
     pub fn log(&self, prints: bool) -> Option<DamageLog> {
-        let by_messages = || {
-            prints.then_some(DamageLog::Lines(|line| {
-                messages::line(format_args!("sinter: {line}"))
-            }))
-        };
+        let by_messages = || prints.then_some(DamageLog::Lines(print));
         let file = self.damage_log.clone().map(DamageLog::File);
         file.or_else(by_messages)
     }
+}
+
+fn print(line: &str) {
+    messages::line(format_args!("sinter: {line}"));
 }
