@@ -6,8 +6,8 @@
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
-use sinterfs_codec::Encoding;
 use sinterfs_block::digest::Root;
+use sinterfs_codec::Encoding;
 use sinterfs_erofs::write as erofs;
 use sinterfs_pipeline::source::Definition;
 use sinterfs_pipeline::{Categorizers, Chmod, HotList, IdMap, Order, Priorities, ReadCost};

@@ -9,13 +9,13 @@
 use std::cell::Cell;
 
 use sinterfs_block::cache::Opened;
-use sinterfs_codec::unit::UnitCodec;
 use sinterfs_model::{Error, Result};
 
 use super::config::Algorithm;
 use super::erofs::Erofs;
 use super::map::{Pcluster, PclusterLocation};
 use super::meta_offset::Area;
+use crate::codecs;
 use crate::layout::incompat;
 
 thread_local! {
@@ -84,12 +84,7 @@ impl Erofs {
             PclusterLocation::Device(address) => self.devices.read(address, stored)?,
             PclusterLocation::Inline(meta) => self.read_metadata(meta, stored)?,
         }
-        let codec = match cluster.algorithm {
-            Algorithm::Lz4 => UnitCodec::Lz4,
-            Algorithm::MicroLzma => UnitCodec::MicroLzma,
-            Algorithm::Deflate => UnitCodec::Deflate,
-            Algorithm::Zstd => UnitCodec::Zstd,
-        };
+        let codec = codecs::codec(cluster.algorithm);
         let lz4 = cluster.algorithm == Algorithm::Lz4;
         if lz4 && !self.superblock.has(incompat::ZERO_PADDING) {
             // the padding is behind the stream, which does not record its length
