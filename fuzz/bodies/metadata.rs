@@ -10,8 +10,7 @@ use std::sync::LazyLock;
 use sinterfs::Quiet;
 use sinterfs::build::{BuildRequest, Destination, build};
 use sinterfs_block::checksum;
-use sinterfs_codec::Encoding;
-use sinterfs_codec::unit::{UnitCodec, encode};
+use sinterfs_codec::{CodecId, Encoding};
 
 use super::harness;
 
@@ -112,7 +111,7 @@ fn dwarfs(image: &[u8]) -> Parts {
             && number(header, COMPRESSION, 2) == usize::from(ZSTD)
         {
             let mut decoded = vec![0; 1 << 20];
-            let len = UnitCodec::Zstd
+            let len = CodecId::Zstd
                 .decode(&payload, &mut decoded)
                 .expect("metadata");
             decoded.truncate(len);
@@ -165,9 +164,7 @@ fn block(image: &[u8], at: usize) -> Vec<u8> {
         return stored.to_vec();
     }
     let mut decoded = vec![0; 8192];
-    let len = UnitCodec::Zlib
-        .decode(stored, &mut decoded)
-        .expect("a block");
+    let len = CodecId::Zlib.decode(stored, &mut decoded).expect("a block");
     assert!(len < 8192, "a table of one block");
     decoded.truncate(len);
     decoded
@@ -189,9 +186,10 @@ fn squashfs(image: &[u8]) -> Parts {
 
 impl Tables {
     fn write(&self, mut image: Vec<u8>) -> Vec<u8> {
+        let zlib = Encoding::at_level(CodecId::Zlib, 1).expect("a codec");
         let block = |image: &mut Vec<u8>, place: usize, table: &[u8], is_listed: bool| {
             let mut start = image.len() as u64;
-            let encoded = encode::zlib(table, 1).expect("a stream");
+            let encoded = zlib.encode_unit(table, None).expect("a stream");
             let (head, bytes) = match &encoded {
                 Some(encoded) => (encoded.len(), &encoded[..]),
                 None => (table.len() | 0x8000, table),

@@ -6,8 +6,8 @@
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
-use sinterfs_codec::Encoding;
 use sinterfs_block::digest::Root;
+use sinterfs_codec::Encoding;
 use sinterfs_erofs::write as erofs;
 use sinterfs_pipeline::{Categorizers, Order, ReadCost};
 use sinterfs_source::{Chmod, Definition, HotList, IdMap, Priorities};

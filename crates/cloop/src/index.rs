@@ -5,7 +5,7 @@
 //! **Invariant:** every block is within the part of the file that has blocks; where an entry has
 //! only the start of its block, starts ascend. Format: `docs/formats/cloop.md`, "Index".
 
-use sinterfs_codec::unit::UnitCodec;
+use sinterfs_codec::CodecId;
 use sinterfs_model::{Error, Result};
 
 use crate::layout::{CloopVersion, HEADER_LEN};
@@ -138,13 +138,13 @@ impl BlockCodec {
     }
 
     /// Returns the codec of compressed blocks; `None` for those that are stored.
-    pub(crate) fn unit(self) -> Option<UnitCodec> {
+    pub(crate) fn unit(self) -> Option<CodecId> {
         Some(match self {
-            Self::Zlib => UnitCodec::Zlib,
+            Self::Zlib => CodecId::Zlib,
             Self::Stored => return None,
-            Self::Xz => UnitCodec::Xz,
-            Self::Lz4 => UnitCodec::Lz4,
-            Self::Lzo => UnitCodec::Lzo,
+            Self::Xz => CodecId::Xz,
+            Self::Lz4 => CodecId::Lz4,
+            Self::Lzo => CodecId::Lzo,
         })
     }
 }

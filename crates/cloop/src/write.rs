@@ -9,8 +9,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use sinterfs_codec::unit::encode::{self, XzOptions};
 use sinterfs_block::{ReadAt, Sink};
+use sinterfs_codec::{CodecId, Encoding, zlib};
 use sinterfs_model::{Error, Observer, Result, Stage, Tally};
 
 use crate::header::CloopHeader;
@@ -145,7 +145,7 @@ fn header(len: u64, options: WriteOptions) -> Result<CloopHeader> {
     }
     let most = match options.version {
         WrittenVersion::V4(BlockCodec::Xz) => 9,
-        _ => *encode::ZLIB_LEVELS.end(),
+        _ => *zlib::LEVELS.end(),
     };
     if !(0..=most).contains(&options.level) {
         let what = format!("level {}: must be from 0 to {most}", options.level);
@@ -224,7 +224,7 @@ fn block(device: &dyn ReadAt, start: u64, end: u64, options: WriteOptions) -> Re
     Ok(match options.version {
         WrittenVersion::V2 => Encoded {
             codec,
-            stored: encode::stored_zlib(&raw),
+            stored: zlib::stored(&raw),
         },
         WrittenVersion::V4(_) => Encoded {
             codec: BlockCodec::Stored,
@@ -235,19 +235,12 @@ fn block(device: &dyn ReadAt, start: u64, end: u64, options: WriteOptions) -> Re
 
 /// Returns the stream of a block if that is smaller.
 fn encoded(raw: &[u8], codec: BlockCodec, level: i32) -> Result<Option<Vec<u8>>> {
-    match codec {
-        BlockCodec::Stored => Ok(None),
-        BlockCodec::Zlib => encode::zlib(raw, level),
-        BlockCodec::Xz => {
-            let options = XzOptions {
-                level: u32::try_from(level).unwrap_or(0),
-                extreme: false,
-                dictionary: BLOCK_SIZE_MAX,
-                converters: &[],
-            };
-            encode::xz(raw, options)
-        }
-        BlockCodec::Lz4 => encode::lz4_hc(raw, level),
-        BlockCodec::Lzo => encode::lzo(raw),
-    }
+    let Some(codec) = codec.unit() else {
+        return Ok(None);
+    };
+    let codec = match codec {
+        CodecId::Lz4 => CodecId::Lz4Hc,
+        codec => codec,
+    };
+    Encoding::at_level(codec, level)?.encode_unit(raw, Some(BLOCK_SIZE_MAX))
 }

@@ -8,9 +8,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
-use sinterfs_codec::unit::encode::{self, XzOptions};
 use sinterfs_block::{MemorySource, ReadAt};
 use sinterfs_cloop::{CloopDevice, CloopVersion, OpenOptions, is_image, is_image_by_end};
+use sinterfs_codec::{CodecId, Encoding, zlib};
 use sinterfs_model::{Kind, Limits, Result};
 use sinterfs_testkit::{Random, read_file, shared, skip};
 
@@ -150,12 +150,16 @@ fn image(
     [head(version, blocks.len() as u32), index, blocks.concat()].concat()
 }
 
+fn encoded(codec: CodecId, block: &[u8]) -> Option<Vec<u8>> {
+    let encoding = Encoding::at_level(codec, 9).unwrap();
+    encoding.encode_unit(block, Some(1 << 20)).unwrap()
+}
+
 fn compressed() -> Vec<Vec<u8>> {
     let content = content();
     let blocks = content.chunks(BLOCK);
-    let zlib = |block: &[u8]| encode::zlib(block, 9).unwrap();
     blocks
-        .map(|block| zlib(block).unwrap_or_else(|| encode::stored_zlib(block)))
+        .map(|block| encoded(CodecId::Zlib, block).unwrap_or_else(|| zlib::stored(block)))
         .collect()
 }
 
@@ -260,18 +264,12 @@ fn version_3_has_lengths_at_the_end() {
 #[test]
 fn version_4_has_a_codec_for_each_block() {
     let content = content();
-    let xz = XzOptions {
-        level: 6,
-        extreme: false,
-        dictionary: 1 << 20,
-        converters: &[],
-    };
     let part = |number: usize| &content[number * BLOCK..][..BLOCK];
     let blocks = [
-        encode::xz(part(0), xz).unwrap().unwrap(),
-        encode::lzo(part(1)).unwrap().unwrap(),
+        encoded(CodecId::Xz, part(0)).unwrap(),
+        encoded(CodecId::Lzo, part(1)).unwrap(),
         part(2).to_vec(),
-        encode::lz4_hc(part(3), 9).unwrap().unwrap(),
+        encoded(CodecId::Lz4Hc, part(3)).unwrap(),
     ];
     let flags = [2_u64, 4, 1, 3, 0];
     let index = |starts: &[u64]| -> Vec<u8> {
@@ -298,7 +296,7 @@ fn version_4_has_a_codec_for_each_block() {
     assert!(device.read(BLOCK as u64, 1).is_ok());
     // the last block may be shorter
     let mut short = blocks.to_vec();
-    short[3] = encode::lz4_hc(&part(3)[..5000], 9).unwrap().unwrap();
+    short[3] = encoded(CodecId::Lz4Hc, &part(3)[..5000]).unwrap();
     let device = open(image("4.0", 40, &short, index)).unwrap();
     assert!(device.read(3 * BLOCK as u64, 5000).unwrap()[..] == part(3)[..5000]);
     assert!(

@@ -4,7 +4,7 @@
 
 use divan::Bencher;
 use divan::counter::BytesCount;
-use sinterfs_codec::{Encoding, brotli, lz4, xz, zstd};
+use sinterfs_codec::{CodecId, Encoding};
 
 fn main() {
     divan::main();
@@ -52,13 +52,13 @@ fn text() -> Vec<u8> {
 
 fn decode(codec: &str, stream: &[u8]) -> Vec<u8> {
     let len = BLOCK as u64;
-    let decoded = match codec.split(':').next().unwrap() {
-        "lz4" | "lz4hc" => lz4::decode(stream, len),
-        "zstd" => zstd::decode(stream, len),
-        "lzma" => xz::decode(stream, len),
-        _ => brotli::decode(stream, len),
+    let codec = match codec.split(':').next().unwrap() {
+        "lz4" | "lz4hc" => CodecId::Lz4,
+        "zstd" => CodecId::Zstd,
+        "lzma" => CodecId::Xz,
+        _ => CodecId::Brotli,
     };
-    decoded.unwrap()
+    codec.codec().unwrap().decode(stream, len).unwrap()
 }
 
 #[divan::bench(args = CODECS)]

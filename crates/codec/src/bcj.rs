@@ -65,7 +65,7 @@ impl fmt::Display for Bcj {
 
 /// Which branch converters to try; the best one is used if it makes the block smaller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Binary {
+pub(crate) enum Binary {
     /// Those of the machine that the code is for, if known.
     Auto,
     /// This one.
@@ -74,7 +74,7 @@ pub enum Binary {
 
 impl Binary {
     #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
-    pub(super) const NAMES: [(&'static str, Self); 9] = {
+    pub(crate) const NAMES: [(&'static str, Self); 9] = {
         let mut names = [("auto", Self::Auto); 9];
         let mut index = 0;
         while index < Bcj::NAMES.len() {

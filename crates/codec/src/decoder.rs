@@ -10,8 +10,10 @@ use std::fmt;
 
 use sinterfs_model::Result;
 
-use super::{brotli, check_limit, with_room, wrong_length, xz, zstd};
-use crate::Bytes;
+use super::bytes::Bytes;
+use super::codec::StepDecoder;
+use super::table::CodecId;
+use super::{check_limit, with_room, wrong_length};
 
 /// The bytes that a step decodes if the codec has no unit of its own: half a millisecond or less.
 /// (brotli decodes up to a window at once and then returns it step by step.)
@@ -25,7 +27,8 @@ const POPULATED: usize = 256 << 10;
 
 /// Decodes a stream step by step.
 pub struct Decoder {
-    codec: Codec,
+    codec: CodecId,
+    steps: Box<dyn StepDecoder>,
     stream: Bytes,
     decoded: Vec<u8>,
     len: usize,
@@ -33,41 +36,29 @@ pub struct Decoder {
     populated: usize,
 }
 
-enum Codec {
-    Zstd(zstd::State),
-    Xz(xz::State),
-    Brotli(brotli::State),
-}
-
 impl Decoder {
-    /// Starts to decode what `zstd::decode` decodes, with the same errors.
-    pub fn zstd(stream: Bytes, limit: u64) -> Result<Self> {
-        let len = zstd::decoded_len(&stream)?;
-        check_limit(len, limit)?;
-        Self::new(Codec::Zstd(zstd::State::new()?), stream, len)
-    }
-
-    /// Starts to decode what `xz::decode` decodes, with the same errors.
-    pub fn xz(stream: Bytes, limit: u64) -> Result<Self> {
-        let len = xz::decoded_len(&stream)?;
-        check_limit(len, limit)?;
-        Self::new(Codec::Xz(xz::State::new()?), stream, len)
-    }
-
-    /// Starts to decode what `brotli::decode` decodes, with the same errors.
-    pub fn brotli(stream: Bytes, decoded_len: u64) -> Result<Self> {
-        Self::new(Codec::Brotli(brotli::State::new()?), stream, decoded_len)
-    }
-
-    fn new(codec: Codec, stream: Bytes, len: u64) -> Result<Self> {
-        let decoded = with_room(len)?;
-        Ok(Self {
+    /// Starts to decode what [`Codec::decode`](crate::Codec::decode) decodes, with the same errors;
+    /// `None` if the codec only decodes whole streams.
+    pub fn new(codec: CodecId, stream: Bytes, len: u64) -> Result<Option<Self>> {
+        let row = codec.codec()?;
+        let len = match row.decoded_len(&stream)? {
+            Some(stated) => {
+                check_limit(stated, len)?;
+                stated
+            }
+            None => len,
+        };
+        let Some(steps) = row.steps()? else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
             codec,
+            steps,
+            decoded: with_room(len)?,
             stream,
             len: usize::try_from(len).unwrap_or(usize::MAX),
-            decoded,
             populated: 0,
-        })
+        }))
     }
 
     /// Returns the length of the whole content in bytes.
@@ -100,10 +91,7 @@ impl Decoder {
     pub fn memory(&self) -> u64 {
         const TABLES: u64 = 256 << 10;
         let decoded = self.decoded.len().max(self.populated) as u64;
-        let window = match self.codec {
-            Codec::Zstd(_) => 0,
-            Codec::Xz(_) | Codec::Brotli(_) => decoded,
-        };
+        let window = if self.steps.has_window() { decoded } else { 0 };
         (self.stream.len() as u64)
             .saturating_add(decoded)
             .saturating_add(window)
@@ -139,52 +127,21 @@ impl Decoder {
     fn step(&mut self, start: usize) -> Result<()> {
         let stream: &[u8] = &self.stream;
         let end = start.saturating_add(STEP).min(self.len);
-        match &mut self.codec {
-            Codec::Zstd(state) => state.step(stream, &mut self.decoded)?,
-            Codec::Xz(state) => {
-                let part = extend(&mut self.decoded, end);
-                let found = state.fill(stream, part)?;
-                self.decoded.truncate(start.saturating_add(found));
-            }
-            Codec::Brotli(state) => {
-                let part = extend(&mut self.decoded, end);
-                let found = state.fill(stream, part)?;
-                self.decoded.truncate(start.saturating_add(found));
-            }
-        }
+        self.steps.step(stream, &mut self.decoded, end)?;
         if self.is_finished() {
-            match &mut self.codec {
-                Codec::Zstd(state) => state.finish(stream, &mut self.decoded)?,
-                Codec::Xz(state) => state.finish(stream)?,
-                Codec::Brotli(state) => state.finish(stream)?,
-            }
+            self.steps.finish(stream, &mut self.decoded)?;
         } else if self.decoded.len() <= start || self.decoded.len() > self.len {
             let found = self.decoded.len() as u64;
-            return Err(wrong_length(self.name(), self.len(), found));
+            return Err(wrong_length(self.codec.name(), self.len(), found));
         }
         Ok(())
     }
-
-    fn name(&self) -> &'static str {
-        match self.codec {
-            Codec::Zstd(_) => "zstd",
-            Codec::Xz(_) => "xz",
-            Codec::Brotli(_) => "brotli",
-        }
-    }
-}
-
-/// Extends a vector with zeros and returns the new part.
-fn extend(decoded: &mut Vec<u8>, end: usize) -> &mut [u8] {
-    let start = decoded.len();
-    decoded.resize(end, 0);
-    decoded.get_mut(start..).unwrap_or_default()
 }
 
 impl fmt::Debug for Decoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Decoder")
-            .field("codec", &self.name())
+            .field("codec", &self.codec)
             .field("len", &self.len)
             .field("decoded", &self.decoded.len())
             .finish_non_exhaustive()

@@ -1,14 +1,16 @@
-//! Codecs: one module each, with `decode` from the codec's own stream, and [`Encoding`], which
-//! names a codec with its options and encodes.
+//! Codecs: a folder each, and [`CODECS`], their table; [`stream`] decodes files that are compressed
+//! as a whole.
 //!
-//! In: a whole stream in memory. Out: a whole block in memory, or, by a [`Decoder`], its next
-//! bytes.
+//! In: a stream in memory. Out: a block in memory, or, by a [`Decoder`], its next bytes; and the
+//! reverse by an [`Encoding`], which names a codec with its options. A new codec is a folder, a row
+//! of `table.rs`, and the id that a format gives it.
 //!
-//! **Invariants:** a decoder returns exactly the declared number of bytes or an error; nothing is
-//! allocated above the caller's limit (xz and brotli also have a window, bounded in their modules);
-//! an encoder's result depends on its input and options alone, not on the idle threads that it
-//! uses. Contexts of zstd are kept per thread, so a thread that has encoded with a high level keeps
-//! that level's tables until it ends.
+//! **Invariants:** knows no format: what a format writes around a codec's stream (sizes, ids) is
+//! the format's business. A decoder returns exactly the declared number of bytes or an error;
+//! nothing is allocated above the caller's limit (xz and brotli also have a window, bounded in
+//! their modules). Contexts of zlib and zstd are kept per thread, so a thread that has encoded with
+//! a high level keeps that level's tables until it ends; decoders of xz and LZMA are made for each
+//! unit and may take a dictionary of `MAX_DICTIONARY` bytes.
 
 #![warn(
     clippy::indexing_slicing,
@@ -28,24 +30,33 @@
 )]
 
 mod bcj;
-#[cfg_attr(not(feature = "brotli"), path = "missing/brotli.rs")]
-pub mod brotli;
+#[cfg(feature = "brotli")]
+mod brotli;
 mod bytes;
+#[cfg(feature = "streams")]
+mod bzip2;
 #[allow(
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
     reason = "indexes and lengths come from the block being encoded, of less than 4 GiB"
 )]
 mod chunk_parser;
+mod codec;
 mod cost;
 mod decoder;
+#[cfg(feature = "deflate")]
+mod deflate;
 mod encoding;
 pub mod flac;
-pub mod levels;
-#[cfg_attr(not(feature = "lz4"), path = "missing/lz4.rs")]
-pub mod lz4;
+mod limits;
+#[cfg(feature = "lz4")]
+mod lz4;
+#[cfg(feature = "lzma")]
+mod lzma;
 mod lzma2;
 pub mod lzms;
+#[cfg(feature = "lzo")]
+mod lzo;
 pub mod lzx;
 #[allow(
     clippy::indexing_slicing,
@@ -53,7 +64,8 @@ pub mod lzx;
     reason = "indexes and lengths come from the block being encoded, of less than 4 GiB"
 )]
 mod match_finder;
-pub(crate) mod missing;
+mod micro_lzma;
+mod null;
 mod options;
 #[allow(
     clippy::indexing_slicing,
@@ -61,31 +73,41 @@ mod options;
     reason = "indexes and lengths come from the block being encoded, of less than 4 GiB"
 )]
 mod parse_window;
+#[cfg(any(feature = "deflate", feature = "zstd"))]
+mod part;
 mod prefix_code;
 pub mod ricepp;
 mod share;
 pub mod stream;
-pub mod unit;
+mod table;
+#[cfg(any(feature = "lz4", feature = "streams"))]
+mod whole;
 pub mod xpress;
-#[cfg_attr(not(feature = "lzma"), path = "missing/xz.rs")]
-pub mod xz;
-mod xz_options;
-#[cfg_attr(not(feature = "zstd"), path = "missing/zstd.rs")]
-pub mod zstd;
-mod zstd_options;
+#[cfg(feature = "lzma")]
+mod xz;
+pub mod zlib;
+#[cfg(feature = "zstd")]
+mod zstd;
 
+#[cfg(test)]
+mod encode_tests;
 #[cfg(test)]
 mod encoding_tests;
 #[cfg(test)]
 mod shapes;
+#[cfg(test)]
+mod unit_tests;
 
 use sinterfs_model::{Error, Result};
 
-pub use bcj::{Bcj, Binary};
+pub use bcj::Bcj;
 pub use bytes::Bytes;
+pub use codec::{Codec, Encode, Filling, Hints, StepDecoder};
 pub use decoder::Decoder;
-pub use encoding::Encoding;
-pub use options::Options;
+pub use encoding::{Dialect, Encoding};
+pub use limits::{MAX_CONTENT, MAX_DICTIONARY};
+pub use options::{Options, Readers};
+pub use table::{CODECS, Choice, CodecId};
 
 /// Fails with `Limit` if a decoded length exceeds the caller's limit.
 pub fn check_limit(decoded: u64, limit: u64) -> Result<()> {

@@ -11,18 +11,32 @@ use std::str::FromStr;
 
 use sinterfs_model::{Error, Result};
 
+/// What decodes the streams, which decides on the options that there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readers {
+    /// Programs with the codecs' libraries: everything that streams may have. Dictionaries are
+    /// powers of two.
+    Programs,
+    /// Drivers of kernels, too: windows up to the length of a unit, checksums that all drivers
+    /// have. Dictionaries are in bytes.
+    Kernels,
+}
+
 /// The options of one codec while they are parsed.
 #[derive(Debug)]
 pub struct Options<'a> {
     text: &'a str,
     name: &'a str,
+    readers: Readers,
+    /// The level where the text has none, instead of the codec's own.
+    level: Option<i32>,
     left: Vec<(&'a str, Option<&'a str>)>,
     allowed: Vec<String>,
 }
 
 impl<'a> Options<'a> {
     /// Splits the text into the name and its options.
-    pub fn new(text: &'a str) -> Result<Self> {
+    pub fn new(text: &'a str, readers: Readers) -> Result<Self> {
         let mut parts = text.split(':');
         let name = parts.next().unwrap_or_default();
         let mut left: Vec<(&str, Option<&str>)> = Vec::new();
@@ -41,6 +55,8 @@ impl<'a> Options<'a> {
         Ok(Self {
             text,
             name,
+            readers,
+            level: None,
             left,
             allowed: Vec::new(),
         })
@@ -49,6 +65,16 @@ impl<'a> Options<'a> {
     /// Returns the codec's name.
     pub fn name(&self) -> &'a str {
         self.name
+    }
+
+    /// Returns what decodes the streams.
+    pub fn readers(&self) -> Readers {
+        self.readers
+    }
+
+    /// Sets the level where the text has none, instead of the codec's own.
+    pub fn set_level(&mut self, level: Option<i32>) {
+        self.level = level;
     }
 
     /// Removes and returns a number, under any of its names.
@@ -68,12 +94,15 @@ impl<'a> Options<'a> {
             .ok_or_else(|| self.error(&format!("expected {shape}")))
     }
 
-    /// Removes and returns the level of the codec; `default` if none is given.
-    pub fn level<T>(&mut self, range: RangeInclusive<T>, default: T) -> Result<T>
-    where
-        T: FromStr + PartialOrd + Display,
-    {
-        Ok(self.number(&["level"], range)?.unwrap_or(default))
+    /// Removes and returns the level of the codec; `own` if none is given.
+    pub fn level(&mut self, range: RangeInclusive<i32>, own: i32) -> Result<i32> {
+        let (least, most) = (*range.start(), *range.end());
+        let given = self.number(&["level"], range)?;
+        let level = given.or(self.level).unwrap_or(own);
+        if (least..=most).contains(&level) {
+            return Ok(level);
+        }
+        Err(self.error(&format!("expected level={least}..{most}")))
     }
 
     /// Removes and returns one of several words.
@@ -194,7 +223,8 @@ impl<'a> Options<'a> {
         Ok(found)
     }
 
-    fn error(&self, what: &str) -> Error {
+    /// Makes the error for wrong options.
+    pub(super) fn error(&self, what: &str) -> Error {
         Error::invalid(format!("compression `{}`: {what}", self.text))
     }
 }

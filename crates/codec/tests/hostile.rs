@@ -7,19 +7,35 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use sinterfs_codec::Bytes;
-use sinterfs_codec::{Decoder, Encoding, brotli, flac, lz4, ricepp, xz, zstd};
+use sinterfs_codec::{CodecId, Decoder, Encoding, flac, ricepp};
 use sinterfs_model::{Error, Kind, Result};
 
 type Decode = fn(&[u8], u64) -> Result<Vec<u8>>;
+
+fn zstd(stream: &[u8], len: u64) -> Result<Vec<u8>> {
+    CodecId::Zstd.codec()?.decode(stream, len)
+}
+
+fn xz(stream: &[u8], len: u64) -> Result<Vec<u8>> {
+    CodecId::Xz.codec()?.decode(stream, len)
+}
+
+fn lz4(stream: &[u8], len: u64) -> Result<Vec<u8>> {
+    CodecId::Lz4.codec()?.decode(stream, len)
+}
+
+fn brotli(stream: &[u8], len: u64) -> Result<Vec<u8>> {
+    CodecId::Brotli.codec()?.decode(stream, len)
+}
 
 /// What is decoded, and how long its content may be.
 const LIMIT: u64 = 100_000;
 
 const CODECS: [(&str, Decode); 4] = [
-    ("zstd:level=5", zstd::decode),
-    ("lzma:level=1:binary=x86", xz::decode),
-    ("lz4hc:level=9", lz4::decode),
-    ("brotli:quality=9:lgwin=26", brotli::decode),
+    ("zstd:level=5", zstd),
+    ("lzma:level=1:binary=x86", xz),
+    ("lz4hc:level=9", lz4),
+    ("brotli:quality=9:lgwin=26", brotli),
 ];
 
 fn content(len: usize, seed: u64) -> Vec<u8> {
@@ -99,21 +115,19 @@ fn check(decode: Decode, stream: &[u8], len: u64) {
     }
 }
 
-type Begin = fn(Bytes, u64) -> Result<Decoder>;
-
 /// What can be decoded step by step.
-const STEPWISE: [(&str, Decode, Begin); 3] = [
-    ("zstd:level=1:window=12", zstd::decode, Decoder::zstd),
-    ("lzma:level=0", xz::decode, Decoder::xz),
-    ("brotli:quality=1", brotli::decode, Decoder::brotli),
+const STEPWISE: [(&str, Decode, CodecId); 3] = [
+    ("zstd:level=1:window=12", zstd, CodecId::Zstd),
+    ("lzma:level=0", xz, CodecId::Xz),
+    ("brotli:quality=1", brotli, CodecId::Brotli),
 ];
 
 /// Checks that decoding step by step comes to the same end as decoding at once. (A stream without
 /// content has no step that could fail.)
-fn check_steps(begin: Begin, decode: Decode, stream: &[u8], len: u64) {
+fn check_steps(codec: CodecId, decode: Decode, stream: &[u8], len: u64) {
     let whole = decode(stream, len);
-    let mut decoder = match begin(Bytes::from(stream.to_vec()), len) {
-        Ok(decoder) => decoder,
+    let mut decoder = match Decoder::new(codec, Bytes::from(stream.to_vec()), len) {
+        Ok(decoder) => decoder.unwrap(),
         Err(error) => return assert!(whole.is_err(), "{error}"),
     };
     let mut done = Ok(());
@@ -169,11 +183,11 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let raw = content(len, seed);
-        for (encoding, decode, begin) in STEPWISE {
+        for (encoding, decode, codec) in STEPWISE {
             let encoding: Encoding = encoding.parse().unwrap();
             let mut stream = encoding.encode(&raw).unwrap();
             changes.iter().for_each(|change| apply(&mut stream, change));
-            check_steps(begin, decode, &stream, len as u64);
+            check_steps(codec, decode, &stream, len as u64);
         }
     }
 
@@ -184,8 +198,8 @@ proptest! {
         }
         check(decode_flac, &bytes, len);
         // behind what a decoder expects first
-        check(zstd::decode, &[&[0x28, 0xb5, 0x2f, 0xfd][..], &bytes].concat(), len);
-        check(xz::decode, &[b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4\x46", &bytes[..]].concat(), len);
+        check(zstd, &[&[0x28, 0xb5, 0x2f, 0xfd][..], &bytes].concat(), len);
+        check(xz, &[b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4\x46", &bytes[..]].concat(), len);
         check(decode_flac, &[b"fLaC", &bytes[..]].concat(), len);
     }
 
@@ -233,7 +247,7 @@ fn an_xz_dictionary_above_the_cap_is_refused() {
         stream[16] = dictionary;
         let crc = crc32(&stream[12..20]).to_le_bytes();
         stream[20..24].copy_from_slice(&crc);
-        let result = xz::decode(&stream, 5000);
+        let result = xz(&stream, 5000);
         assert_eq!(result.as_ref().err().map(Error::kind), kind, "{result:?}");
     }
 }
@@ -254,11 +268,9 @@ fn an_xz_index_that_tells_less_than_is_there() {
     let crc_at = stream.len() - 16;
     let crc = crc32(&stream[index..crc_at]).to_le_bytes();
     stream[crc_at..crc_at + 4].copy_from_slice(&crc);
-    assert_eq!(xz::decoded_len(&stream).unwrap(), 4999);
-    assert_eq!(
-        xz::decode(&stream, LIMIT).unwrap_err().kind(),
-        Kind::Corrupt
-    );
+    let codec = CodecId::Xz.codec().unwrap();
+    assert_eq!(codec.decoded_len(&stream).unwrap(), Some(4999));
+    assert_eq!(xz(&stream, LIMIT).unwrap_err().kind(), Kind::Corrupt);
 }
 
 #[test]

@@ -200,17 +200,7 @@ impl SectionCompression {
 
     /// Returns upstream's name of the encoding; `None` for an unknown one.
     pub fn name(self) -> Option<&'static str> {
-        Some(match self {
-            Self::NONE => "NONE",
-            Self::LZMA => "LZMA",
-            Self::ZSTD => "ZSTD",
-            Self::LZ4 => "LZ4",
-            Self::LZ4HC => "LZ4HC",
-            Self::BROTLI => "BROTLI",
-            Self::FLAC => "FLAC",
-            Self::RICEPP => "RICEPP",
-            _ => return None,
-        })
+        crate::framing::name(self.0.get())
     }
 }
 

@@ -157,7 +157,7 @@ fn write_options(image: &Dwarfs, options: &RewriteOptions<'_>) -> Result<WriteOp
     };
     Ok(WriteOptions {
         block_size_bits: u8::try_from(image.block_size().trailing_zeros()).unwrap_or(u8::MAX),
-        metadata_encoding: options.metadata_encoding,
+        metadata_encoding: options.metadata_encoding.clone(),
         history,
         section_index: options.section_index,
         digest: options.digest,

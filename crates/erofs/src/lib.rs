@@ -20,6 +20,7 @@
 )]
 
 pub mod check;
+mod codecs;
 pub mod composefs;
 pub mod dump;
 pub mod format;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sinterfs::build::{BuildRequest, Destination, build};
 use sinterfs::image::MemorySource;
 use sinterfs::{OpenOptions, Quiet, open_source};
-use sinterfs_codec::unit::encode;
+use sinterfs_codec::{CodecId, Encoding};
 use sinterfs_model::Kind;
 
 const BLOCK_SIZE: usize = 32 << 10;
@@ -20,7 +20,8 @@ fn compressed(content: &[u8]) -> Vec<u8> {
     for block in content.chunks(BLOCK_SIZE) {
         let mut block = block.to_vec();
         block.resize(BLOCK_SIZE, 0);
-        blocks.push(encode::zlib(&block, 9).unwrap());
+        let zlib = Encoding::at_level(CodecId::Zlib, 9).unwrap();
+        blocks.push(zlib.encode_unit(&block, None).unwrap());
     }
     let mut device = b"#!/bin/sh\n#V2.0 Format\n".to_vec();
     device.resize(128, 0);

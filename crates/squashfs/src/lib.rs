@@ -20,6 +20,7 @@
 )]
 
 pub mod check;
+mod codecs;
 pub mod dump;
 pub mod format;
 pub mod layout;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use sinterfs_model::{Error, Kind};
 
 use super::*;
-use crate::codec::{Decoder, Encoding};
+use crate::codec::{CodecId, Decoder, Encoding};
 use crate::{Bytes, MemorySource, ReadAt, Window};
 
 fn whole(bytes: Vec<u8>) -> impl FnOnce() -> Result<Opened> {
@@ -215,13 +215,15 @@ fn encoded(text: &str, raw: &[u8]) -> impl Fn() -> Result<Opened> + use<> {
     let len = raw.len() as u64;
     move || {
         let stream = stream.clone();
-        let decoder = match encoding {
-            Encoding::Zstd { .. } | Encoding::ZstdOptimal { .. } => Decoder::zstd(stream, len),
-            Encoding::Lzma { .. } => Decoder::xz(stream, len),
-            _ => Decoder::brotli(stream, len),
-        };
-        decoder.map(|decoder| Opened::Encoded(Box::new(decoder)))
+        let decoder = Decoder::new(encoding.codec(), stream, len)?;
+        decoder
+            .map(|decoder| Opened::Encoded(Box::new(decoder)))
+            .ok_or_else(no_steps)
     }
+}
+
+fn no_steps() -> Error {
+    Error::unsupported("a codec without steps")
 }
 
 #[test]
@@ -308,33 +310,31 @@ fn what_lies_before_a_damage_is_read() {
         let encoding: Encoding = text.parse().unwrap();
         let mut stream = encoding.encode(&raw).unwrap();
         let cut = stream.len() * 3 / 4;
-        match encoding {
+        match encoding.codec() {
             // its sizes stand at the end
-            Encoding::Lzma { .. } => stream[cut..cut + 2000].fill(0x55),
+            CodecId::Xz => stream[cut..cut + 2000].fill(0x55),
             // without a checksum, nothing but the end is surely missed
             _ => stream.truncate(cut),
         }
         let stream = Bytes::from(stream);
         let open = || {
             let (stream, len) = (stream.clone(), raw.len() as u64);
-            let decoder = match encoding {
-                Encoding::Zstd { .. } | Encoding::ZstdOptimal { .. } => Decoder::zstd(stream, len),
-                Encoding::Lzma { .. } => Decoder::xz(stream, len),
-                _ => Decoder::brotli(stream, len),
-            };
-            decoder.map(|decoder| Opened::Encoded(Box::new(decoder)))
+            let decoder = Decoder::new(encoding.codec(), stream, len)?;
+            decoder
+                .map(|decoder| Opened::Encoded(Box::new(decoder)))
+                .ok_or_else(no_steps)
         };
         let cache = BlockCache::new(64 << 20, 4 << 20);
         let mut before = vec![0; 1 << 20];
-        cache.read(1, 0, &mut before, open).unwrap();
+        cache.read(1, 0, &mut before, &open).unwrap();
         assert!(before == raw[..1 << 20]);
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    let error = cache.read(1, (4 << 20) - 1, &mut [0], open).unwrap_err();
+                    let error = cache.read(1, (4 << 20) - 1, &mut [0], &open).unwrap_err();
                     assert_eq!(error.kind(), Kind::Corrupt, "{text}: {error}");
                     let mut before = vec![0; 1 << 20];
-                    cache.read(1, 0, &mut before, open).unwrap();
+                    cache.read(1, 0, &mut before, &open).unwrap();
                     assert!(before == raw[..1 << 20]);
                 });
             }
@@ -440,10 +440,10 @@ fn a_file_keeps_what_memory_does_not() {
             return Ok(Opened::Decoded(bytes(key)));
         }
         let stream = "zstd".parse::<Encoding>()?.encode(&bytes(key))?;
-        Ok(Opened::Encoded(Box::new(Decoder::zstd(
-            Bytes::from(stream),
-            100,
-        )?)))
+        let decoder = Decoder::new(CodecId::Zstd, Bytes::from(stream), 100)?;
+        decoder
+            .map(|decoder| Opened::Encoded(Box::new(decoder)))
+            .ok_or_else(no_steps)
     };
     let mut part = [0; 10];
     for offset in [0, 85, 90] {

@@ -9,6 +9,7 @@
 
 mod bits;
 mod checks;
+mod codec;
 mod encode;
 mod frame;
 mod subframe;
@@ -23,6 +24,8 @@ use checks::{bad, crc16, fits};
 use frame::{FrameHeader, Stereo};
 
 pub use checks::StreamInfo;
+pub use codec::Flac;
+pub(crate) use codec::FlacCodec;
 pub use encode::{Encoder, MAX_LEVEL, RUN};
 
 /// Decodes a stream frame by frame.

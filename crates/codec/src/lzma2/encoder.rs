@@ -20,17 +20,17 @@ use super::trial;
 
 /// How to encode.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Options {
+pub(crate) struct Lzma2Options {
     /// The effort, from 1 to 9.
-    pub(in super::super) level: u32,
+    pub(crate) level: u32,
     /// The longest distance as a power of two, instead of the block's length.
-    pub(in super::super) dict: Option<u32>,
-    pub(in super::super) lc: u32,
-    pub(in super::super) lp: u32,
-    pub(in super::super) pb: u32,
+    pub(crate) dict: Option<u32>,
+    pub(crate) lc: u32,
+    pub(crate) lp: u32,
+    pub(crate) pb: u32,
 }
 
-impl Options {
+impl Lzma2Options {
     fn properties(self) -> Properties {
         Properties {
             lc: self.lc,
@@ -47,9 +47,9 @@ thread_local! {
 
 /// Encodes a block into one .xz stream, after the best of some branch converters if it gains
 /// something. `Invalid` if the block has 4 GiB or more.
-pub(in super::super) fn encode(
+pub(crate) fn encode(
     block: &[u8],
-    options: Options,
+    options: Lzma2Options,
     candidates: &[Bcj],
     permits: &WorkerPermits,
 ) -> Result<Vec<u8>> {
@@ -68,9 +68,9 @@ pub(in super::super) fn encode(
 
 /// Encodes as much of a block of up to `MAX_COVER` bytes as gives one code of at most `room` bytes,
 /// without chunks and an end mark, and returns how much. The longest distance is `reach`.
-pub(in super::super) fn fill(
+pub(crate) fn fill(
     block: &[u8],
-    options: Options,
+    options: Lzma2Options,
     reach: u32,
     room: usize,
 ) -> (usize, Vec<u8>) {
@@ -87,7 +87,7 @@ pub(in super::super) fn fill(
 pub(super) fn stream(
     block: &[u8],
     converted: &[u8],
-    options: Options,
+    options: Lzma2Options,
     bcj: Option<Bcj>,
     permits: &WorkerPermits,
 ) -> Vec<u8> {

@@ -17,6 +17,7 @@
 
 mod bcj;
 mod chunk;
+mod codec;
 mod coder;
 mod container;
 mod crc;
@@ -25,7 +26,7 @@ mod encoder;
 mod lazy;
 mod model;
 mod optimal;
-pub(super) mod price;
+pub(crate) mod price;
 mod range;
 mod slice;
 mod trial;
@@ -33,11 +34,12 @@ mod trial;
 #[cfg(test)]
 mod tests;
 
-pub(super) use encoder::{Options, encode, fill};
+pub(crate) use codec::{LEVELS, Lzma2Codec};
+pub(crate) use encoder::{Lzma2Options, fill};
 
 /// Returns whether a branch converter changes anything in a block.
 #[cfg(feature = "lzma")]
-pub(super) fn changes(bcj: super::Bcj, block: &[u8]) -> bool {
+pub(crate) fn changes(bcj: crate::Bcj, block: &[u8]) -> bool {
     let mut converted = block.to_vec();
     bcj::convert(bcj, &mut converted);
     converted != block

@@ -9,11 +9,12 @@ use proptest::prelude::*;
 use sinterfs_testkit::noise;
 use sinterfs_workers::WorkerPermits;
 
+use super::encoder::encode;
 use super::*;
 use crate::shapes::{hard_inputs, prose};
-use crate::{Bcj, xz};
+use crate::{Bcj, CodecId};
 
-const PLAIN: Options = Options {
+const PLAIN: Lzma2Options = Lzma2Options {
     level: 6,
     dict: None,
     lc: 3,
@@ -21,18 +22,23 @@ const PLAIN: Options = Options {
     pb: 2,
 };
 
+fn unxz(stream: &[u8], limit: u64) -> sinterfs_model::Result<Vec<u8>> {
+    CodecId::Xz.codec().unwrap().decode(stream, limit)
+}
+
 /// Encodes, decodes by liblzma, and gives the length of the stream.
-fn round_trip(block: &[u8], options: Options) -> usize {
+fn round_trip(block: &[u8], options: Lzma2Options) -> usize {
     let stream = encode(block, options, &[], &WorkerPermits::default()).unwrap();
-    assert_eq!(xz::decoded_len(&stream).unwrap(), block.len() as u64);
-    let decoded = xz::decode(&stream, block.len() as u64).unwrap();
+    let xz = CodecId::Xz.codec().unwrap();
+    assert_eq!(xz.decoded_len(&stream).unwrap(), Some(block.len() as u64));
+    let decoded = unxz(&stream, block.len() as u64).unwrap();
     let same = decoded == block;
     assert!(same, "{} bytes, {options:?}", block.len());
     stream.len()
 }
 
-fn at_level(level: u32) -> Options {
-    Options { level, ..PLAIN }
+fn at_level(level: u32) -> Lzma2Options {
+    Lzma2Options { level, ..PLAIN }
 }
 
 #[test]
@@ -120,7 +126,7 @@ fn every_setting_of_bits() {
             for pb in 0..=4 {
                 round_trip(
                     &block,
-                    Options {
+                    Lzma2Options {
                         lc,
                         lp,
                         pb,
@@ -146,7 +152,7 @@ fn matches_stay_within_the_dictionary() {
     .concat();
     for dict in 12..=14 {
         for level in [1, 6, 9] {
-            let options = Options {
+            let options = Lzma2Options {
                 dict: Some(dict),
                 ..at_level(level)
             };
@@ -179,7 +185,7 @@ fn blocks_longer_than_the_table() {
             stream
         };
         let stream = encode(&WorkerPermits::default());
-        assert!(xz::decode(&stream, block.len() as u64).unwrap() == block);
+        assert!(unxz(&stream, block.len() as u64).unwrap() == block);
         for idle in [1, 6] {
             let permits = WorkerPermits::new(idle, 0);
             assert!(encode(&permits) == stream, "{idle}");
@@ -267,7 +273,7 @@ fn converters_are_undone_by_the_decoder() {
                     Some(bcj),
                     &WorkerPermits::default(),
                 );
-                let decoded = xz::decode(&stream, len as u64).unwrap();
+                let decoded = unxz(&stream, len as u64).unwrap();
                 assert!(decoded == block, "{bcj} of {len} bytes of {of}");
             }
         }
@@ -309,7 +315,7 @@ fn a_converter_is_used_where_it_gains() {
                 .unwrap()
                 .len()
     );
-    assert!(xz::decode(&filtered, 1 << 20).unwrap() == calls);
+    assert!(unxz(&filtered, 1 << 20).unwrap() == calls);
 
     // the same code again and again: its calls are alike until they are converted
     let versions = calls[..100_001].repeat(8);
@@ -334,7 +340,7 @@ fn checksums_are_those_of_the_standards() {
     for len in 0..40 {
         // one way of splitting into words against another
         let stream = encode(&bytes[..len], PLAIN, &[], &WorkerPermits::default()).unwrap();
-        assert!(xz::decode(&stream, 1000).is_ok());
+        assert!(unxz(&stream, 1000).is_ok());
     }
 }
 
@@ -366,6 +372,6 @@ proptest! {
                 }
             }
         }
-        round_trip(&block, Options { lc, pb, ..at_level(level) });
+        round_trip(&block, Lzma2Options { lc, pb, ..at_level(level) });
     }
 }

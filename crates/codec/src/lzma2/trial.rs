@@ -11,8 +11,8 @@ use sinterfs_model::Result;
 use sinterfs_workers::WorkerPermits;
 
 use super::bcj;
+use crate::Bcj;
 use crate::share::{Helped, share};
-use crate::{Bcj, zstd};
 
 const LEVEL: i32 = 3;
 
@@ -79,8 +79,15 @@ fn converted(block: &[u8], bcj: Bcj) -> Vec<u8> {
 }
 
 /// Returns how long a block is when encoded quickly.
+#[cfg(feature = "zstd")]
 fn trial(block: &[u8]) -> Result<u64> {
     let log = block.len().max(1).next_power_of_two().ilog2();
     let window = log.clamp(10, MAX_WINDOW);
-    Ok(zstd::encode(block, LEVEL, Some(window), true)?.len() as u64)
+    Ok(crate::zstd::encode(block, LEVEL, Some(window), true)?.len() as u64)
+}
+
+/// Fails.
+#[cfg(not(feature = "zstd"))]
+fn trial(_block: &[u8]) -> Result<u64> {
+    Err(crate::codec::left_out("zstd", "zstd"))
 }

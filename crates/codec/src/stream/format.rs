@@ -18,7 +18,22 @@ use super::{bzip2, gzip};
 use super::{lz4, lz4_frame};
 #[cfg(feature = "lzma")]
 use super::{lzma, xz};
-use crate::missing::built_in;
+
+/// Calls the decoder of a format that exists with a feature only; without it, the result is the
+/// error that names both.
+macro_rules! built_in {
+    ($feature:literal, $codec:literal, $module:ident::decoder($input:ident)) => {{
+        #[cfg(feature = $feature)]
+        {
+            $module::decoder($input)
+        }
+        #[cfg(not(feature = $feature))]
+        {
+            drop($input);
+            Err(crate::codec::left_out($codec, $feature))
+        }
+    }};
+}
 
 /// The format of a compressed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,8 @@
 
 use std::ops::Range;
 
-use sinterfs_codec::unit::UnitCodec;
 use sinterfs_block::{ReadAt, Window};
+use sinterfs_codec::CodecId;
 use sinterfs_model::{Error, Result};
 
 use crate::layout::{ByteOrder, Flags, InodeFields, Pointer};
@@ -165,7 +165,7 @@ impl BlockReader {
             }
             Stored::Zlib => {
                 let bytes = self.window.read(block.position, block.len.into())?;
-                UnitCodec::Zlib.decode(&bytes, room)? as u64
+                CodecId::Zlib.decode(&bytes, room)? as u64
             }
         };
         if found == expected {

@@ -4,8 +4,26 @@
 
 use std::str::FromStr;
 
-use sinterfs_codec::unit::encode;
+use sinterfs_codec::{Choice, CodecId, Dialect, Encoding, Readers, zlib};
 use sinterfs_model::{Error, Result};
+
+/// The codecs of CRAMFS.
+static DIALECT: Dialect = Dialect {
+    format: Some("CRAMFS"),
+    readers: Readers::Kernels,
+    choices: &[
+        Choice {
+            names: &["none"],
+            codec: CodecId::Null,
+            level: None,
+        },
+        Choice {
+            names: &["zlib", "gzip"],
+            codec: CodecId::Zlib,
+            level: Some(9),
+        },
+    ],
+};
 
 /// The compression of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,9 +40,11 @@ impl ZlibCompression {
     pub(super) fn encode(self, raw: &[u8]) -> Result<Vec<u8>> {
         let encoded = match self {
             Self::Stored => None,
-            Self::Zlib(level) => encode::zlib(raw, level)?,
+            Self::Zlib(level) => {
+                Encoding::at_level(CodecId::Zlib, level)?.encode_unit(raw, None)?
+            }
         };
-        Ok(encoded.unwrap_or_else(|| encode::stored_zlib(raw)))
+        Ok(encoded.unwrap_or_else(|| zlib::stored(raw)))
     }
 }
 
@@ -33,28 +53,17 @@ impl FromStr for ZlibCompression {
 
     /// Parses `none`, `zlib`, or `zlib:level=N`; `gzip` is another name of zlib.
     fn from_str(text: &str) -> Result<Self> {
-        let unknown = || {
-            Error::invalid(format!(
-                "compression `{text}`: CRAMFS has zlib, with `level=1` to `level=12`, and none"
-            ))
-        };
-        let (codec, options) = text.split_once(':').unwrap_or((text, ""));
-        match (codec, options) {
-            ("none", "") => Ok(Self::Stored),
-            ("zlib" | "gzip", "") => Ok(Self::Zlib(9)),
-            ("zlib" | "gzip", options) => {
-                let level = options.strip_prefix("level=").and_then(|n| n.parse().ok());
-                let level = level.filter(|level| (1..=12).contains(level));
-                level.map(Self::Zlib).ok_or_else(unknown)
-            }
-            _ => Err(unknown()),
-        }
+        let encoding = DIALECT.parse(text)?;
+        Ok(match encoding.codec() {
+            CodecId::Zlib => Self::Zlib(encoding.level()),
+            _ => Self::Stored,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use sinterfs_codec::unit::UnitCodec;
+    use sinterfs_codec::CodecId;
     use sinterfs_testkit::noise;
 
     use super::*;
@@ -67,7 +76,7 @@ mod tests {
                 let stream = compression.encode(&raw).unwrap();
                 assert!(stream.len() <= len + 6 + 5 * len.div_ceil(65535));
                 let mut decoded = vec![0; len];
-                let found = UnitCodec::Zlib.decode(&stream, &mut decoded).unwrap();
+                let found = CodecId::Zlib.decode(&stream, &mut decoded).unwrap();
                 assert!(found == len && decoded == raw, "{len}");
             }
         }

@@ -5,7 +5,7 @@
 //! **Invariant:** memory is at most `limit`, and at most the output that LZMA can make from that
 //! many bytes.
 
-use sinterfs_codec::unit::UnitCodec;
+use sinterfs_codec::CodecId;
 use sinterfs_model::{Error, Result};
 
 use crate::layout::{LZMA_HEADER_LEN, part};
@@ -43,7 +43,7 @@ pub(super) fn decode(mut stream: Vec<u8>, limit: u64) -> Result<Vec<u8>> {
         field.copy_from_slice(&needed.to_le_bytes());
     }
     let mut decoded = vec![0; usize::try_from(len).unwrap_or(0)];
-    let found = UnitCodec::Lzma.decode(&stream, &mut decoded)?;
+    let found = CodecId::Lzma.decode(&stream, &mut decoded)?;
     if found == decoded.len() {
         return Ok(decoded);
     }

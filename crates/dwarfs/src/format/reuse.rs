@@ -54,7 +54,7 @@ impl Reuse for ReusableBlocks {
         let selection = options.selection.clone();
         let own = rewrite::RewriteOptions {
             blocks: BlockRules {
-                encoding: options.compression,
+                encoding: options.compression.clone(),
                 by_category: options.by_category.clone(),
                 selection: selection.map(|(names, inverted)| Selection { names, inverted }),
                 keep_smaller: options.keep_smaller,

@@ -74,10 +74,14 @@ pub(super) fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
         encoding: options.compression.parse()?,
         by_category: [
             &solid.by_category[..],
-            &category_codecs(solid.flac_level, solid.incompressible, solid.hot),
+            &category_codecs(
+                solid.flac_level,
+                solid.incompressible.clone(),
+                solid.hot.clone(),
+            ),
         ]
         .concat(),
-        metadata_encoding: solid.metadata_compression,
+        metadata_encoding: solid.metadata_compression.clone(),
         time_resolution: TimeResolution::from_nanos(solid.time_resolution)?,
         keep_all_times: solid.keep_all_times,
         create_timestamp: options.create_timestamp,

@@ -23,9 +23,10 @@ mod raw_image;
 #[cfg(test)]
 mod tests;
 
-use sinterfs_codec::Bytes;
 use sinterfs_block::cache::Opened;
-use sinterfs_codec::{Decoder, Encoding, brotli, check_limit, lz4, xz, zstd};
+use sinterfs_codec::flac::Flac;
+use sinterfs_codec::ricepp::Ricepp;
+use sinterfs_codec::{Bytes, CodecId, Decoder, Encode, Encoding, check_limit};
 use sinterfs_model::{Category, Error, Result};
 use sinterfs_workers::WorkerPermits;
 
@@ -49,59 +50,111 @@ pub mod id {
     pub const RICEPP: u16 = 7;
 }
 
+/// What is around a codec's stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Frame {
+    /// Nothing: the stream states its length.
+    Bare,
+    /// The size as a 32-bit number.
+    Size32,
+    /// The size as LEB128.
+    Size,
+    /// The size as LEB128, and the form of audio.
+    Waveform,
+    /// The size as LEB128, and the form of an image.
+    RawImage,
+}
+
+/// A compression id.
+struct Row {
+    id: u16,
+    name: &'static str,
+    frame: Frame,
+    /// The codec that decodes, and others with the same streams.
+    codecs: &'static [CodecId],
+}
+
+const fn row(id: u16, name: &'static str, frame: Frame, codecs: &'static [CodecId]) -> Row {
+    Row {
+        id,
+        name,
+        frame,
+        codecs,
+    }
+}
+
+/// The codecs of DwarFS. A new one is a row here, and in the table above.
+const ROWS: [Row; 8] = [
+    row(id::NONE, "NONE", Frame::Bare, &[CodecId::Null]),
+    row(
+        id::LZMA,
+        "LZMA",
+        Frame::Bare,
+        &[CodecId::Xz, CodecId::Lzma2],
+    ),
+    row(id::ZSTD, "ZSTD", Frame::Bare, &[CodecId::Zstd]),
+    row(
+        id::LZ4,
+        "LZ4",
+        Frame::Size32,
+        &[CodecId::Lz4, CodecId::Lz4Hc],
+    ),
+    row(id::LZ4HC, "LZ4HC", Frame::Size32, &[CodecId::Lz4]),
+    row(id::BROTLI, "BROTLI", Frame::Size, &[CodecId::Brotli]),
+    row(id::FLAC, "FLAC", Frame::Waveform, &[CodecId::Flac]),
+    row(id::RICEPP, "RICEPP", Frame::RawImage, &[CodecId::Ricepp]),
+];
+
+impl Row {
+    fn of(compression: u16) -> Result<&'static Self> {
+        let row = ROWS.iter().find(|row| row.id == compression);
+        row.ok_or_else(|| unknown(compression))
+    }
+
+    /// Returns the codec that decodes.
+    fn codec(&self) -> CodecId {
+        self.codecs.first().copied().unwrap_or(CodecId::Null)
+    }
+
+    /// Returns the decoded length, which has been compared with the limit, and the length of what
+    /// is before the codec's stream.
+    fn size(&self, stored: &[u8], limit: u64) -> Result<(u64, usize)> {
+        let (len, rest) = match self.frame {
+            Frame::Bare => match self.codec().codec()?.decoded_len(stored)? {
+                Some(len) => (len, stored),
+                None => return Err(Error::corrupt("a stream without its decoded size")),
+            },
+            Frame::Size32 => lz4_size(stored)?,
+            Frame::Size | Frame::Waveform | Frame::RawImage => header::size(stored)?,
+        };
+        check_limit(len, limit)?;
+        Ok((len, stored.len().saturating_sub(rest.len())))
+    }
+}
+
 /// Returns upstream's name of a compression id.
 pub fn name(compression: u16) -> Option<&'static str> {
-    Some(match compression {
-        id::NONE => "NONE",
-        id::LZMA => "LZMA",
-        id::ZSTD => "ZSTD",
-        id::LZ4 => "LZ4",
-        id::LZ4HC => "LZ4HC",
-        id::BROTLI => "BROTLI",
-        id::FLAC => "FLAC",
-        id::RICEPP => "RICEPP",
-        _ => return None,
-    })
+    Row::of(compression).ok().map(|row| row.name)
 }
 
 /// Returns the decoded length of a payload in bytes, without decoding it. `Limit` if it is above
 /// `limit`, `Unsupported` for an unknown id, `Corrupt` for a damaged payload.
 pub fn decoded_len(compression: u16, stored: &[u8], limit: u64) -> Result<u64> {
-    let len = match compression {
-        id::NONE => stored.len() as u64,
-        id::LZMA => xz::decoded_len(stored)?,
-        id::ZSTD => zstd::decoded_len(stored)?,
-        id::LZ4 | id::LZ4HC => lz4_size(stored)?.0,
-        id::BROTLI | id::FLAC | id::RICEPP => header::size(stored)?.0,
-        _ => return Err(unknown(compression)),
-    };
-    check_limit(len, limit)?;
-    Ok(len)
+    Ok(Row::of(compression)?.size(stored, limit)?.0)
 }
 
 /// Decodes a payload of up to `limit` decoded bytes. `Limit` if there are more, `Unsupported` for
 /// an unknown id, `Corrupt` for a damaged payload.
 pub fn decode(compression: u16, stored: &[u8], limit: u64) -> Result<Vec<u8>> {
-    match compression {
-        id::NONE => {
-            check_limit(stored.len() as u64, limit)?;
-            Ok(stored.to_vec())
+    let row = Row::of(compression)?;
+    match row.frame {
+        Frame::Waveform => pcm::decode(stored, limit),
+        Frame::RawImage => raw_image::decode(stored, limit),
+        Frame::Bare | Frame::Size32 | Frame::Size => {
+            let (len, start) = row.size(stored, limit)?;
+            let stream = stored.get(start..).unwrap_or_default();
+            row.codec().codec()?.decode(stream, len)
         }
-        id::LZMA => xz::decode(stored, limit),
-        id::ZSTD => zstd::decode(stored, limit),
-        id::LZ4 | id::LZ4HC => {
-            let (len, block) = lz4_size(stored)?;
-            check_limit(len, limit)?;
-            lz4::decode(block, len)
-        }
-        id::BROTLI => {
-            let (len, stream) = header::size(stored)?;
-            check_limit(len, limit)?;
-            brotli::decode(stream, len)
-        }
-        id::FLAC => pcm::decode(stored, limit),
-        id::RICEPP => raw_image::decode(stored, limit),
-        _ => Err(unknown(compression)),
     }
 }
 
@@ -111,23 +164,14 @@ const SMALL: u64 = 256 << 10;
 /// Opens a payload for reading, with the errors of [`decode`]. Large payloads of codecs that
 /// support it are decoded incrementally, on demand.
 pub fn open(compression: u16, stored: &Bytes, limit: u64) -> Result<Opened> {
-    let decoder = match compression {
-        id::LZMA | id::ZSTD | id::BROTLI if decoded_len(compression, stored, limit)? <= SMALL => {
-            None
-        }
-        id::LZMA => Some(Decoder::xz(stored.clone(), limit)?),
-        id::ZSTD => Some(Decoder::zstd(stored.clone(), limit)?),
-        id::BROTLI => {
-            let (len, rest) = header::size(stored)?;
-            let skip = stored.len().saturating_sub(rest.len());
-            Some(Decoder::brotli(stored.clone().skip(skip), len)?)
-        }
-        _ => None,
-    };
-    Ok(match decoder {
-        Some(decoder) => Opened::Encoded(Box::new(decoder)),
-        None => Opened::Decoded(decode(compression, stored, limit)?),
-    })
+    let row = Row::of(compression)?;
+    let (len, start) = row.size(stored, limit)?;
+    if len > SMALL
+        && let Some(decoder) = Decoder::new(row.codec(), stored.clone().skip(start), len)?
+    {
+        return Ok(Opened::Encoded(Box::new(decoder)));
+    }
+    Ok(Opened::Decoded(decode(compression, stored, limit)?))
 }
 
 /// Adapts a category of samples to the samples of a block: their padding and unused bits.
@@ -150,50 +194,53 @@ pub fn encode(
     raw: &[u8],
     permits: &WorkerPermits,
 ) -> Result<(u16, Vec<u8>)> {
-    let (id, payload) = match encoding {
-        Encoding::None => return Ok((id::NONE, raw.to_vec())),
-        Encoding::Zstd { .. } => (id::ZSTD, encoding.encode(raw)?),
-        Encoding::ZstdOptimal { .. } => (id::ZSTD, encoding.encode_as(category, raw, permits)?),
-        Encoding::Lzma { .. } => (id::LZMA, encoding.encode(raw)?),
-        Encoding::Lzma2 { .. } => (id::LZMA, encoding.encode_as(category, raw, permits)?),
-        Encoding::Lz4 { .. } | Encoding::Lz4Hc { .. } => {
+    if encoding.is_none() {
+        return Ok((id::NONE, raw.to_vec()));
+    }
+    let codec = encoding.codec();
+    let row = ROWS.iter().find(|row| row.codecs.contains(&codec));
+    let row =
+        row.ok_or_else(|| Error::unsupported(format!("DwarFS has no compression `{encoding}`")))?;
+    let payload = match (row.frame, category) {
+        (Frame::Bare, _) => encoding.encode_as(category, raw, permits)?,
+        (Frame::Size32, _) => {
             let size = u32::try_from(raw.len()).map_err(|_| {
-                Error::invalid(format!("lz4: a block of {} bytes is too long", raw.len()))
+                Error::invalid(format!(
+                    "{codec}: a block of {} bytes is too long",
+                    raw.len()
+                ))
             })?;
-            (
-                id::LZ4,
-                [&size.to_le_bytes()[..], &encoding.encode(raw)?].concat(),
-            )
+            let stream = encoding.encode_as(category, raw, permits)?;
+            [&size.to_le_bytes()[..], &stream].concat()
         }
-        Encoding::Brotli { .. } => {
-            let mut payload = header::write_size(raw.len() as u64);
-            payload.extend(encoding.encode(raw)?);
-            (id::BROTLI, payload)
+        (Frame::Size, _) => {
+            let stream = encoding.encode_as(category, raw, permits)?;
+            [header::write_size(raw.len() as u64), stream].concat()
         }
-        &Encoding::Flac { level, exhaustive } => {
-            let Category::Waveform(waveform) = category else {
-                return Err(not_for(encoding, category));
-            };
-            let effort = pcm::Effort { level, exhaustive };
-            (id::FLAC, pcm::encode(waveform, effort, raw)?)
+        (Frame::Waveform, Category::Waveform(waveform)) => {
+            pcm::encode(waveform, *options_of::<Flac>(encoding)?, raw)?
         }
-        &Encoding::Ricepp { block_size } => {
-            let Category::Fits(image) = category else {
-                return Err(not_for(encoding, category));
-            };
-            (id::RICEPP, raw_image::encode(image, block_size, raw)?)
+        (Frame::RawImage, Category::Fits(image)) => {
+            raw_image::encode(image, *options_of::<Ricepp>(encoding)?, raw)?
         }
-        other => {
-            return Err(Error::unsupported(format!(
-                "dwarfs has no compression `{other}`"
-            )));
+        (Frame::Waveform | Frame::RawImage, _) => {
+            let name = category.name();
+            let what = format!("compression `{encoding}` is not for {name}");
+            return Err(Error::invalid(what));
         }
     };
     if payload.len() < raw.len() {
-        Ok((id, payload))
+        Ok((row.id, payload))
     } else {
         Ok((id::NONE, raw.to_vec()))
     }
+}
+
+/// Returns the options of a codec of samples.
+fn options_of<T: Encode>(encoding: &Encoding) -> Result<&T> {
+    encoding
+        .options()
+        .ok_or_else(|| Error::invalid(format!("compression `{encoding}`: not of samples")))
 }
 
 /// Returns the sample format in a payload's header; `None` for codecs of bytes. `Corrupt` for a
@@ -212,12 +259,6 @@ fn lz4_size(stored: &[u8]) -> Result<(u64, &[u8])> {
         .split_first_chunk()
         .ok_or_else(|| Error::corrupt("lz4: no decoded size"))?;
     Ok((u32::from_le_bytes(*size).into(), block))
-}
-
-#[cold]
-fn not_for(encoding: &Encoding, category: Category) -> Error {
-    let name = category.name();
-    Error::invalid(format!("compression `{encoding}` is not for {name}"))
 }
 
 #[cold]

@@ -73,18 +73,11 @@ pub(super) fn sample_format(stored: &[u8]) -> Result<Waveform> {
     })
 }
 
-/// The effort of the FLAC encoder.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Effort {
-    pub(super) level: u32,
-    pub(super) exhaustive: bool,
-}
-
 /// Encodes a waveform of whole frames into a payload.
 ///
 /// Samples whose padding is not as the waveform describes it are encoded at full width.
 /// `Invalid` for a waveform that FLAC cannot represent.
-pub(super) fn encode(waveform: Waveform, effort: Effort, raw: &[u8]) -> Result<Vec<u8>> {
+pub(super) fn encode(waveform: Waveform, effort: flac::Flac, raw: &[u8]) -> Result<Vec<u8>> {
     let frame = waveform.frame() as usize;
     if frame == 0 || !raw.len().is_multiple_of(frame) {
         return Err(Error::invalid(format!(

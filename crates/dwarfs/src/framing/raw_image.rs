@@ -74,7 +74,7 @@ pub(super) fn refine(image: RawImage, raw: &[u8]) -> RawImage {
 
 /// Encodes whole samples, with the given number of samples per block or, without one, with the
 /// number that gives the shortest payload.
-pub(super) fn encode(image: RawImage, block_size: Option<u32>, raw: &[u8]) -> Result<Vec<u8>> {
+pub(super) fn encode(image: RawImage, options: ricepp::Ricepp, raw: &[u8]) -> Result<Vec<u8>> {
     let big_endian = image.order == ByteOrder::Big;
     let unused_lsb = refine(image, raw).unused_lsb;
     let attempt = |block_size: u32| {
@@ -86,7 +86,7 @@ pub(super) fn encode(image: RawImage, block_size: Option<u32>, raw: &[u8]) -> Re
         };
         Ok((block_size, ricepp::encode(raw, packing)?))
     };
-    let (block_size, stream) = match block_size {
+    let (block_size, stream) = match options.block_size {
         Some(size) => attempt(size)?,
         None => {
             let mut best = attempt(BLOCK_SIZES[0])?;

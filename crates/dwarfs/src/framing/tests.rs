@@ -239,10 +239,10 @@ fn waveforms_of_every_form_come_back() {
         for frames in [0, 1, 9000] {
             let raw = waveform_bytes(waveform, frames);
             for level in [0, 8] {
-                let flac = Encoding::Flac {
+                let flac = Encoding::from(Flac {
                     level,
                     exhaustive: false,
-                };
+                });
                 let category = Category::Waveform(waveform);
                 let (id, payload) = encode(&flac, category, &raw).unwrap();
                 if frames > 1 {
@@ -271,10 +271,10 @@ impl Fields {
 
 #[test]
 fn padding_that_holds_something_is_kept() {
-    let flac = Encoding::Flac {
+    let flac = Encoding::from(Flac {
         level: 4,
         exhaustive: false,
-    };
+    });
     for waveform in waveforms() {
         if waveform.bits == 8 * waveform.bytes {
             continue;

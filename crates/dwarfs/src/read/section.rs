@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use sinterfs_block::cache::Opened;
 use sinterfs_block::checksum::Xxh3;
-use sinterfs_codec::check_limit;
 use sinterfs_block::{Bytes, ChecksummedWindow, ReadAt, Window};
+use sinterfs_codec::check_limit;
 use sinterfs_model::{Error, Kind, Limits, Result};
 use zerocopy::IntoBytes;
 

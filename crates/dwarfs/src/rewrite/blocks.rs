@@ -115,8 +115,9 @@ impl<'a> Recoder<'a> {
     /// threads busy.
     pub(super) fn memory_capacity(&self, threads: usize) -> u64 {
         let len = u32::try_from(self.image.block_size()).unwrap_or(u32::MAX);
-        let encodings = self.categories.iter().filter_map(|rule| rule.encoding);
-        let needs = encodings.filter_map(|encoding: Encoding| encoding.memory_needs(len));
+        let rules = self.categories.iter();
+        let encodings = rules.filter_map(|rule| rule.encoding.as_ref());
+        let needs = encodings.filter_map(|encoding| encoding.memory_needs(len));
         let permits = needs.map(|needs: MemoryNeeds| needs.permits(threads));
         u64::from(len) * permits.max().unwrap_or(1) as u64
     }
@@ -203,7 +204,7 @@ impl<'a> Recoder<'a> {
         let samples = framing::samples(header.compression.0.get(), &stored)?
             .or_else(|| self.samples.get(&number).copied());
         let encoder = BlockEncoder {
-            encoding: *encoding,
+            encoding: encoding.clone(),
             by_category: Vec::new(),
             block_size: u32::try_from(block_size).unwrap_or(u32::MAX),
         };
@@ -267,7 +268,8 @@ impl BlockRule {
             .selection
             .as_ref()
             .is_none_or(|selection| selection.names.contains(name) != selection.inverted);
-        let encoding = own.map(|(_, encoding)| *encoding).or(rules.encoding);
+        let own = own.map(|(_, encoding)| encoding);
+        let encoding = own.or(rules.encoding.as_ref()).cloned();
         Self {
             category: Category::from_name(name).unwrap_or_default(),
             named: own.is_some(),

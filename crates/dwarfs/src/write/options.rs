@@ -5,7 +5,9 @@
 
 use std::str::FromStr;
 
-use sinterfs_codec::Encoding;
+use sinterfs_codec::flac::Flac;
+use sinterfs_codec::ricepp::Ricepp;
+use sinterfs_codec::{CodecId, Encoding};
 use sinterfs_model::{Category, Error, Result};
 
 use crate::read::HistoryEntry;
@@ -48,15 +50,11 @@ impl Default for WriteOptions {
     /// Blocks of 16 MiB, zstd level 22, codecs of samples for audio and images, times in seconds,
     /// all tables packed.
     fn default() -> Self {
-        let zstd = Encoding::Zstd {
-            level: 22,
-            window: None,
-            long: false,
-        };
+        let zstd = Encoding::usual(CodecId::Zstd);
         Self {
             block_size_bits: 24,
-            encoding: zstd,
-            by_category: category_codecs(Some(8), Encoding::None, None),
+            encoding: zstd.clone(),
+            by_category: category_codecs(Some(8), Encoding::default(), None),
             metadata_encoding: zstd,
             time_resolution: TimeResolution::SECOND,
             keep_all_times: false,
@@ -77,17 +75,17 @@ impl WriteOptions {
     /// for other content.
     pub(super) fn check(&self) -> Result<()> {
         let plain = [
-            ("all content", self.encoding),
-            ("metadata", self.metadata_encoding),
+            ("all content", &self.encoding),
+            ("metadata", &self.metadata_encoding),
         ];
         let named = self
             .by_category
             .iter()
-            .map(|(name, encoding)| (name.as_str(), *encoding));
+            .map(|(name, encoding)| (name.as_str(), encoding));
         for (name, encoding) in plain.into_iter().chain(named.clone()) {
-            let fits = match encoding {
-                Encoding::Flac { .. } => name.starts_with("pcmaudio"),
-                Encoding::Ricepp { .. } => name.starts_with("fits"),
+            let fits = match encoding.codec() {
+                CodecId::Flac => name.starts_with("pcmaudio"),
+                CodecId::Ricepp => name.starts_with("fits"),
                 _ => true,
             };
             if !fits {
@@ -132,10 +130,10 @@ pub fn category_codecs(
     codecs.extend(hot.map(|hot| named(Category::Hot, hot)));
     if let Some(level) = flac_level {
         let exhaustive = false;
-        let flac = Encoding::Flac { level, exhaustive };
-        codecs.push(("pcmaudio/waveform".to_owned(), flac));
-        let ricepp = Encoding::Ricepp { block_size: None };
-        codecs.push(("fits/image".to_owned(), ricepp));
+        let flac = Flac { level, exhaustive };
+        codecs.push(("pcmaudio/waveform".to_owned(), flac.into()));
+        let ricepp = Ricepp { block_size: None };
+        codecs.push(("fits/image".to_owned(), ricepp.into()));
     }
     codecs
 }
@@ -371,9 +369,9 @@ mod tests {
         ] {
             assert!(check(name, encoding).is_err(), "{name} {encoding}");
         }
-        let flac = "flac".parse().unwrap();
+        let flac: Encoding = "flac".parse().unwrap();
         let all = WriteOptions {
-            encoding: flac,
+            encoding: flac.clone(),
             ..WriteOptions::default()
         };
         let metadata = WriteOptions {
@@ -382,11 +380,11 @@ mod tests {
         };
         assert!(all.check().is_err() && metadata.check().is_err());
         let own = WriteOptions {
-            by_category: category_codecs(Some(2), Encoding::None, None),
+            by_category: category_codecs(Some(2), Encoding::default(), None),
             ..WriteOptions::default()
         };
         own.check().unwrap();
-        assert_eq!(category_codecs(None, Encoding::None, None).len(), 1);
+        assert_eq!(category_codecs(None, Encoding::default(), None).len(), 1);
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(super) fn section(
     raw: &[u8],
     permits: &WorkerPermits,
 ) -> Result<Vec<u8>> {
-    if *encoding == Encoding::None {
+    if encoding.is_none() {
         return Ok(assemble(number, kind, SectionCompression::NONE, raw));
     }
     let (id, stored) = framing::encode(encoding, category, raw, permits)?;
@@ -98,7 +98,7 @@ impl Index {
         section(
             number,
             SectionType::SECTION_INDEX,
-            &Encoding::None,
+            &Encoding::default(),
             Category::Default,
             self.entries.as_bytes(),
             &WorkerPermits::default(),

@@ -8,8 +8,8 @@ use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
 
-use sinterfs_codec::Encoding;
 use sinterfs_block::digest::DigestBuilder;
+use sinterfs_codec::Encoding;
 use sinterfs_model::{
     Block, Category, ContentMap, Error, Geometry, ImageWriter, Loss, NodeId, Result, Segment,
     SegmentEncoder, Setting, Summary, Tree,
@@ -211,7 +211,7 @@ impl ImageWriter for DwarfsWriter {
 
     fn encoder(&self) -> Arc<dyn SegmentEncoder> {
         Arc::new(BlockEncoder {
-            encoding: self.options.encoding,
+            encoding: self.options.encoding.clone(),
             by_category: self.options.by_category.clone(),
             block_size: self.options.block_size(),
         })

@@ -35,14 +35,10 @@ const SECOND: u64 = 1_000_000_000;
 
 /// Small blocks and fast codecs.
 fn options() -> WriteOptions {
-    let zstd = Encoding::Zstd {
-        level: 3,
-        window: None,
-        long: false,
-    };
+    let zstd: Encoding = "zstd:level=3".parse().unwrap();
     WriteOptions {
         block_size_bits: 16,
-        encoding: zstd,
+        encoding: zstd.clone(),
         metadata_encoding: zstd,
         ..WriteOptions::default()
     }

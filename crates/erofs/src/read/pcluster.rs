@@ -9,12 +9,12 @@
 use std::cell::Cell;
 
 use sinterfs_block::cache::Opened;
-use sinterfs_codec::unit::UnitCodec;
 use sinterfs_model::{Error, Result};
 
 use super::erofs::Erofs;
 use super::map::{Pcluster, PclusterLocation};
 use super::meta_offset::Area;
+use crate::codecs;
 use crate::layout::{Algorithm, incompat};
 
 thread_local! {
@@ -83,12 +83,7 @@ impl Erofs {
             PclusterLocation::Device(address) => self.devices.read(address, stored)?,
             PclusterLocation::Inline(meta) => self.read_metadata(meta, stored)?,
         }
-        let codec = match cluster.algorithm {
-            Algorithm::Lz4 => UnitCodec::Lz4,
-            Algorithm::MicroLzma => UnitCodec::MicroLzma,
-            Algorithm::Deflate => UnitCodec::Deflate,
-            Algorithm::Zstd => UnitCodec::Zstd,
-        };
+        let codec = codecs::codec(cluster.algorithm);
         let lz4 = cluster.algorithm == Algorithm::Lz4;
         if lz4 && !self.superblock.has(incompat::ZERO_PADDING) {
             // the padding follows the stream, which does not record its length

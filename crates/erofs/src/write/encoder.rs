@@ -4,6 +4,7 @@
 //! refer to, and the tails that share pclusters. **Invariant:** a block depends only on the unit,
 //! the units that its repeats refer to, and the options.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use sinterfs_block::checksum::{sha256, sha512_256};
@@ -43,12 +44,12 @@ impl UnitEncoder {
 
     /// Returns the codec of a unit: none for what is known not to become smaller, unless others
     /// share its pclusters.
-    fn compression(&self, segment: &Segment) -> &Compression {
+    fn compression(&self, segment: &Segment) -> Cow<'_, Compression> {
         let is_packed = segment.is_fragment() || self.options.packs_all();
         if segment.category == Category::Incompressible && !is_packed {
-            &Compression::None
+            Cow::Owned(Compression::none())
         } else {
-            &self.options.compression
+            Cow::Borrowed(&self.options.compression)
         }
     }
 
@@ -96,8 +97,9 @@ impl UnitEncoder {
             },
         };
         let compression = self.compression(segment);
+        let compression = &*compression;
         let may_be_flat = in_blocks && !is_packed;
-        if may_be_flat && *compression == Compression::None {
+        if may_be_flat && compression.is_none() {
             return self.finish(segment, flat(segment));
         }
         let mut cut = match &self.sideband.encoded {
@@ -216,12 +218,12 @@ impl SegmentEncoder for UnitEncoder {
 
     fn window(&self) -> u64 {
         let size = u64::from(self.options.block_size);
-        match (&self.options.compression, &self.sideband.encoded) {
-            (Compression::None, _) => 0,
-            (_, None) => u64::from(self.options.unit()),
+        match &self.sideband.encoded {
+            _ if self.options.compression.is_none() => 0,
+            None => u64::from(self.options.unit()),
             // about the content of a pcluster, which is all that the codec sees
-            (_, Some(_)) if self.in_blocks() => 2 * size,
-            (_, Some(_)) => size,
+            Some(_) if self.in_blocks() => 2 * size,
+            Some(_) => size,
         }
     }
 

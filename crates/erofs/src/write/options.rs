@@ -118,7 +118,7 @@ impl WriteOptions {
             return Ok(());
         }
         let bytes = block.bytes();
-        if self.compression != Compression::None || self.device.is_some() {
+        if !self.compression.is_none() || self.device.is_some() {
             return Err(Error::unsupported(format!(
                 "EROFS blocks of {bytes} bytes are for uncompressed images without a further device"
             )));
@@ -134,7 +134,7 @@ impl WriteOptions {
 
     fn check_features(&self) -> Result<()> {
         let (kernel, extended) = (self.kernel, self.extended);
-        let is_compressed = self.compression != Compression::None;
+        let is_compressed = !self.compression.is_none();
         let is_big = is_compressed && u64::from(self.block_size) > BLOCK;
         let has_prefixes = self.xattr_prefixes.count() > 0;
         let fragments = extended.fragments == Some(true);
@@ -232,7 +232,7 @@ impl WriteOptions {
 
     /// Returns how content is stored.
     pub(super) fn form(&self) -> Form {
-        let compressed = self.compression != Compression::None;
+        let compressed = !self.compression.is_none();
         if compressed {
             return if self.kernel.knows_extents() {
                 Form::Extents

@@ -5,9 +5,10 @@
 //! every pcluster but the last has content of a block at least, so that no two begin in one logical
 //! cluster; the result depends only on the content and the options.
 
+use sinterfs_codec::Filling;
 use sinterfs_model::Result;
 
-use super::compression::{Compression, Filling};
+use super::compression::Compression;
 use super::limits::{BLOCK, is_short_tail};
 
 /// The most trials for one pcluster, where the codec cannot fill a given room by itself.

@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn tails_that_find_no_room_in_memory_get_blocks() {
         let options = WriteOptions {
-            compression: Compression::None,
+            compression: Compression::none(),
             ..WriteOptions::default()
         };
         let mut writer = ErofsWriter::new(Box::new(Vec::new()), None, options).unwrap();

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use sinterfs_codec::unit::UnitCodec;
+use sinterfs_codec::CodecId;
 use sinterfs_model::{Error, Result};
 
 use super::sections::StoredContent;
@@ -107,12 +107,12 @@ impl<'a> ZisofsFile<'a> {
         let mut stored = vec![0; usize::try_from(block.len).unwrap_or(0)];
         self.stored.read(block.offset, &mut stored)?;
         let codec = match self.header.algorithm {
-            ZisofsAlgorithm::Zlib => UnitCodec::Zlib,
-            ZisofsAlgorithm::Xz => UnitCodec::Xz,
-            ZisofsAlgorithm::Lz4 if stored.starts_with(&LZ4_FRAME) => UnitCodec::Lz4Frame,
-            ZisofsAlgorithm::Lz4 => UnitCodec::Lz4,
-            ZisofsAlgorithm::Zstd => UnitCodec::Zstd,
-            ZisofsAlgorithm::Bzip2 => UnitCodec::Bzip2,
+            ZisofsAlgorithm::Zlib => CodecId::Zlib,
+            ZisofsAlgorithm::Xz => CodecId::Xz,
+            ZisofsAlgorithm::Lz4 if stored.starts_with(&LZ4_FRAME) => CodecId::Lz4Frame,
+            ZisofsAlgorithm::Lz4 => CodecId::Lz4,
+            ZisofsAlgorithm::Zstd => CodecId::Zstd,
+            ZisofsAlgorithm::Bzip2 => CodecId::Bzip2,
         };
         let (expected, found) = (room.len(), codec.decode(&stored, room)?);
         if found == expected {

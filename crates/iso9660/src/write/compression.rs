@@ -4,7 +4,7 @@
 
 use std::str::FromStr;
 
-use sinterfs_codec::unit::{UnitCodec, encode};
+use sinterfs_codec::{CodecId, Encoding, zlib};
 use sinterfs_model::{Error, Result};
 
 /// The compression of files.
@@ -37,7 +37,7 @@ impl ZisofsCompression {
         if is_whole && raw.iter().all(|byte| *byte == 0) {
             return Ok(vec![0]);
         }
-        let encoded = encode::zlib(raw, level)?;
+        let encoded = Encoding::at_level(CodecId::Zlib, level)?.encode_unit(raw, None)?;
         Ok(match encoded {
             Some(stream) => [&[2], &stream[..]].concat(),
             None => [&[1], raw].concat(),
@@ -60,7 +60,7 @@ impl<'a> EncodedUnit<'a> {
     pub(super) fn zisofs_len(&self) -> u64 {
         match self {
             Self::Zeros => 0,
-            Self::Raw(raw) => encode::stored_zlib_len(raw.len()) as u64,
+            Self::Raw(raw) => zlib::stored_len(raw.len()) as u64,
             Self::Zlib(stream) => stream.len() as u64,
         }
     }
@@ -69,7 +69,7 @@ impl<'a> EncodedUnit<'a> {
     pub(super) fn zisofs(&self) -> Vec<u8> {
         match self {
             Self::Zeros => Vec::new(),
-            Self::Raw(raw) => encode::stored_zlib(raw),
+            Self::Raw(raw) => zlib::stored(raw),
             Self::Zlib(stream) => stream.to_vec(),
         }
     }
@@ -81,7 +81,7 @@ impl<'a> EncodedUnit<'a> {
             Self::Zeros => {}
             Self::Raw(raw) => return Ok(raw.to_vec()),
             Self::Zlib(stream) => {
-                UnitCodec::Zlib.decode(stream, &mut decoded)?;
+                CodecId::Zlib.decode(stream, &mut decoded)?;
             }
         }
         Ok(decoded)
@@ -133,7 +133,7 @@ mod tests {
                         continue;
                     }
                     let mut decoded = vec![0; len];
-                    let found = UnitCodec::Zlib.decode(&stream, &mut decoded).unwrap();
+                    let found = CodecId::Zlib.decode(&stream, &mut decoded).unwrap();
                     assert!(found == len && decoded == raw, "{len}");
                 }
             }

@@ -173,7 +173,7 @@ fn solid_options(
         flac_level: level.special.flac,
         // a codec named by the user is the only one; content that it hardly shrinks is stored
         incompressible: match request.compression {
-            Some(_) => Encoding::None,
+            Some(_) => Encoding::default(),
             None => level.special.incompressible.parse()?,
         },
         // cheap to decode, unless the user names a codec

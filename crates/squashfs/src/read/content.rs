@@ -13,8 +13,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sinterfs_block::cache::Opened;
-use sinterfs_codec::unit::UnitCodec;
 use sinterfs_block::{ReadAt, Window};
+use sinterfs_codec::CodecId;
 use sinterfs_model::{Error, Extent, ExtentSource, Ino, Result};
 use zerocopy::little_endian::U32;
 
@@ -419,7 +419,7 @@ impl Squashfs {
 
 fn open_stored(
     source: &Window,
-    codec: UnitCodec,
+    codec: CodecId,
     stored: BlockLocation,
     whole: u64,
     exact: bool,
@@ -444,7 +444,7 @@ fn open_stored(
 
 fn decode(
     source: &Window,
-    codec: UnitCodec,
+    codec: CodecId,
     stored: BlockLocation,
     room: &mut [u8],
 ) -> Result<usize> {

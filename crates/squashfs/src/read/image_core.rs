@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use sinterfs_codec::unit::UnitCodec;
 use sinterfs_block::{ReadAt, Window};
+use sinterfs_codec::CodecId;
 use sinterfs_model::{Error, FileType, Ino, Result};
 
 use super::inode;
@@ -23,7 +23,7 @@ const TABLES_AHEAD: u64 = 8 << 20;
 /// The parts of an image that all others need.
 pub(super) struct ImageCore {
     pub(super) superblock: Superblock,
-    pub(super) codec: UnitCodec,
+    pub(super) codec: CodecId,
     pub(super) metadata: Metadata,
 }
 

@@ -9,8 +9,8 @@
 use std::sync::Arc;
 
 use quick_cache::sync::Cache;
-use sinterfs_codec::unit::UnitCodec;
 use sinterfs_block::{ReadAt, Window};
+use sinterfs_codec::CodecId;
 use sinterfs_model::{Error, Result};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -46,7 +46,7 @@ const BLOCK_COST: u64 = METADATA_SIZE as u64 + 256;
 pub(crate) struct Metadata {
     pub(crate) source: Window,
     pub(crate) order: FieldOrder,
-    codec: UnitCodec,
+    codec: CodecId,
     /// Whether a byte follows a block's header, as in some images before 4.0.
     marker: bool,
     blocks: Cache<u64, Arc<MetaBlock>>,
@@ -57,7 +57,7 @@ impl Metadata {
     pub(crate) fn new(
         source: Window,
         order: FieldOrder,
-        codec: UnitCodec,
+        codec: CodecId,
         marker: bool,
         bytes: u64,
     ) -> Self {

@@ -11,7 +11,7 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::{self, BlockCache};
-use sinterfs_codec::unit::UnitCodec;
+use sinterfs_codec::CodecId;
 use sinterfs_format::ReadOptions;
 use sinterfs_model::{Capability, Error, FsInfo, ImageInfo, Ino, Limits, ListingErrors, Result};
 use zerocopy::little_endian::U64;
@@ -45,7 +45,7 @@ const PARSED_MAX: u64 = 8 << 20;
 pub struct Squashfs {
     pub(crate) superblock: Superblock,
     pub(crate) metadata: Metadata,
-    pub(super) codec: UnitCodec,
+    pub(super) codec: CodecId,
     /// Owners, and since version 4 groups.
     pub(super) ids: Vec<u32>,
     pub(super) groups: Vec<u32>,

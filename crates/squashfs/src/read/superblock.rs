@@ -6,12 +6,13 @@
 //! table precedes the directory table; the block size is a power of two within the format's bounds.
 
 use sinterfs_block::ReadAt;
-use sinterfs_codec::unit::UnitCodec;
+use sinterfs_codec::CodecId;
 use sinterfs_model::{Error, Result};
 use zerocopy::FromBytes;
 
 use super::fields::{FieldOrder, bytes_of, split};
 use super::metadata::Table;
+use crate::codecs;
 use crate::layout::{
     self, BLOCK_SIZE_MAX, BLOCK_SIZE_MIN, Compressor, Flags, MAGIC, METADATA_SIZE, NO_TABLE,
 };
@@ -286,19 +287,12 @@ impl Superblock {
     }
 
     /// Returns the codec. `Unsupported` for an unknown one.
-    pub(crate) fn codec(&self) -> Result<UnitCodec> {
-        Ok(match self.compressor {
-            Compressor::GZIP => UnitCodec::Zlib,
-            Compressor::LZMA => UnitCodec::Lzma,
-            Compressor::LZO => UnitCodec::Lzo,
-            Compressor::XZ => UnitCodec::Xz,
-            Compressor::LZ4 => UnitCodec::Lz4,
-            Compressor::ZSTD => UnitCodec::Zstd,
-            Compressor(other) => {
-                return Err(Error::unsupported(format!(
-                    "unknown compressor {other}; known are gzip, lzma, lzo, xz, lz4 and zstd"
-                )));
-            }
+    pub(crate) fn codec(&self) -> Result<CodecId> {
+        codecs::codec(self.compressor).ok_or_else(|| {
+            let other = self.compressor.0;
+            Error::unsupported(format!(
+                "unknown compressor {other}; known are gzip, lzma, lzo, xz, lz4 and zstd"
+            ))
         })
     }
 }

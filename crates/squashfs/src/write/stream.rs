@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn threads_do_not_show_and_positions_resolve() {
-        let compression = Compression::Zstd { level: 3 };
+        let compression: Compression = "zstd:level=3".parse().unwrap();
         let mut results = Vec::new();
         for threads in [1, 2, 7] {
             let mut stream = stream(&compression, threads);
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn blocks_that_do_not_get_smaller_are_stored() {
-        let compression = Compression::Zstd { level: 3 };
+        let compression: Compression = "zstd:level=3".parse().unwrap();
         let mut stream = stream(&compression, 1);
         stream.push(b"abc").unwrap();
         assert!(stream.resolve(9000).is_err());

@@ -42,14 +42,23 @@ mod window;
 mod tests;
 
 use std::cell::RefCell;
+use std::ops::RangeInclusive;
 
 use sinterfs_model::{Error, Result};
 use sinterfs_workers::WorkerPermits;
 
 use crate::match_finder::{MAX_COVER, SLICE, Search, Slicer};
-use crate::zstd_options::WINDOWS;
 
 use slice::{Settings, SliceEncoder};
+
+/// The efforts.
+pub(super) const EFFORTS: RangeInclusive<u32> = 1..=3;
+
+/// The effort if none is named.
+pub(super) const DEFAULT_EFFORT: u32 = 2;
+
+/// The longest distances of matches, as powers of two; the greatest is usual.
+pub(super) const WINDOWS: RangeInclusive<u32> = 10..=26;
 
 thread_local! {
     /// Small tables are dear to make for what they are used for, so each thread keeps its own.

@@ -11,8 +11,7 @@ use sinterfs_workers::WorkerPermits;
 
 use super::*;
 use crate::shapes::{hard_inputs, prose};
-use crate::zstd::{decode, decoded_len};
-use crate::zstd_options::{DEFAULT_EFFORT, EFFORTS};
+use crate::zstd::frame::{decode, decoded_len};
 
 /// Encodes, decodes by libzstd, and returns the length of the frame.
 fn round_trip(block: &[u8], effort: u32, window: Option<u32>) -> usize {
