@@ -7,9 +7,9 @@ use std::path::Path;
 use sinterfs_model::Result;
 use sinterfs_mount::MountOptions;
 
+use crate::formats;
 use crate::mount::object_verification::ObjectVerification;
 use crate::open_options::OpenOptions;
-use crate::registry;
 
 /// Mounts an image of a format with a store of objects on a directory by overlayfs, with content
 /// from the store that the options name.
@@ -23,5 +23,5 @@ pub fn mount_overlay(
     dir: &Path,
     options: &MountOptions,
 ) -> Result<ObjectVerification> {
-    registry::mount_overlay(image, open, dir, options)
+    formats::mount_overlay(image, open, dir, options)
 }
