@@ -1,7 +1,8 @@
 //! The list of formats, and which of them an image or a new image is of.
 //!
-//! **Invariant:** no other file of the library names the crate of a format, but for composefs, whose
-//! writer is here (rule `tidy/src/formats.rs`). A new format is a crate and a line here.
+//! **Invariant:** no other file of the library names the crate of a format, but for the writer of
+//! composefs and for compressed devices (rule `tidy/src/formats.rs`). A new format is a crate and a
+//! line here.
 
 #[cfg(any(all(feature = "mount", target_os = "linux"), feature = "write"))]
 use std::path::Path;

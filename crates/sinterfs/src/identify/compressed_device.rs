@@ -15,10 +15,18 @@ use sinterfs_cloop::{CloopDevice, is_image, is_image_by_end};
 use sinterfs_model::Observer;
 use sinterfs_model::Result;
 
-use super::Identified;
+use super::identified::Identified;
 use crate::open_options::{OpenOptions, shared_cache};
 #[cfg(feature = "write")]
 use crate::write::device_options::{DeviceCodec, DeviceOptions, DeviceReport};
+
+/// The name of compressed devices.
+pub(super) const NAME: &str = "cloop";
+
+/// Returns whether a source begins with the header of a compressed device.
+pub(super) fn is_device(source: &dyn ReadAt) -> Result<bool> {
+    is_image(source, 0)
+}
 
 /// Returns the content of a compressed device, whose blocks share the cache with those of the image
 /// inside; `None` for other sources.

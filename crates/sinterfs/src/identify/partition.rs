@@ -12,7 +12,8 @@ use sinterfs_format::InfoRows;
 use sinterfs_model::{Error, Kind, Result, Setting};
 use sinterfs_partition::{Partition, PartitionTable};
 
-use super::Identified;
+use super::compressed_device;
+use super::identified::Identified;
 use crate::formats::format_of;
 use crate::identify::disk::{ChosenPartition, PassedOver, rows_of};
 use crate::open_options::OpenOptions;
@@ -149,9 +150,6 @@ fn passed_over(images: &[PartitionImage]) -> PassedOver {
 /// What is in a partition: the name of its format, and whether a boot loader reads it.
 type Found = (&'static str, bool);
 
-/// The name of compressed devices.
-const COMPRESSED: &str = "cloop";
-
 /// Returns the format in each partition.
 fn formats(
     table: &PartitionTable,
@@ -164,8 +162,8 @@ fn formats(
         }
         let window = Window::new(Arc::clone(source), part.start, part.len)?;
         let window: Arc<dyn ReadAt> = Arc::new(window);
-        if sinterfs_cloop::is_image(&*window, 0)? {
-            return Ok(Some((COMPRESSED, false)));
+        if compressed_device::is_device(&*window)? {
+            return Ok(Some((compressed_device::NAME, false)));
         }
         let format = format_of(&window, options)?;
         Ok(format.map(|format| (format.name(), format.is_for_boot())))
