@@ -1,25 +1,32 @@
-//! The rule that outside the rows of the registry nobody names a format.
+//! The rule that in the library only the list of formats names them.
 
 use proc_macro2::{TokenStream, TokenTree};
 
 use super::source::SourceFile;
 
-/// The library above the formats, and the folder of its rows.
+/// The library above the formats, and its files that name them.
 const LIBRARY: &str = "sinterfs";
-const ROWS: [&str; 2] = [
-    "crates/sinterfs/src/registry.rs",
-    "crates/sinterfs/src/registry/",
+const LIST: [&str; 4] = [
+    "crates/sinterfs/src/formats.rs",
+    "crates/sinterfs/src/identify/compressed_device.rs",
+    "crates/sinterfs/src/composefs.rs",
+    "crates/sinterfs/src/composefs/",
 ];
 
-/// Finds a crate of a format that a file of the library names outside the rows.
+/// Finds a crate of a format that a file of the library names outside of the list.
 pub fn formats(file: &SourceFile, crates: &[String]) -> Vec<String> {
-    if file.package != LIBRARY || ROWS.iter().any(|rows| file.path.starts_with(rows)) {
+    if file.package != LIBRARY || LIST.iter().any(|place| file.path.starts_with(place)) {
         return Vec::new();
     }
     let named = |name: &&String| names(file.tokens.clone(), name);
     let broken = crates.iter().filter(named);
     broken
-        .map(|name| format!("{}: names {name}: only rows do", file.path.display()))
+        .map(|name| {
+            format!(
+                "{}: names {name}: only the list of formats does",
+                file.path.display()
+            )
+        })
         .collect()
 }
 
@@ -37,11 +44,11 @@ mod tests {
     use crate::source::tests::files;
 
     #[test]
-    fn formats_are_named_by_rows_alone() {
+    fn only_the_list_names_formats() {
         let code = "fn f() { sinterfs_erofs::read::open() }";
         let files = files(&[
             ("crates/sinterfs/src/mount/serve.rs", code),
-            ("crates/sinterfs/src/registry/erofs.rs", code),
+            ("crates/sinterfs/src/formats.rs", code),
             ("crates/erofs/src/lib.rs", code),
         ]);
         let found: Vec<_> = files

@@ -5,17 +5,17 @@
 //! ([`crate::Setting`]), never ignored.
 
 pub use crate::about::FormatInfo;
-pub use crate::registry::format_options::{
-    CramfsOptions, DwarfsOptions, ErofsOptions, FormatOptions, Iso9660Options, SquashfsOptions,
-    WimOptions,
-};
-pub use crate::registry::formats;
+pub use crate::formats::formats;
 pub use crate::write::attributes::{AttributeChanges, RootChanges};
 pub use crate::write::build::{build, reports_digest};
 pub use crate::write::builder::Builder;
 pub use crate::write::device::compress_device;
 pub use crate::write::device_options::{DeviceCodec, DeviceOptions, DeviceReport};
 pub use crate::write::filters::Filter;
+pub use crate::write::format_options::{
+    CramfsOptions, DwarfsOptions, ErofsOptions, FormatOptions, Iso9660Options, SquashfsOptions,
+    WimOptions,
+};
 pub use crate::write::header::{HeaderSource, MountingProgram, NewHeader};
 pub use crate::write::input::kinds::{Input, Layering, ManifestOptions, MergePart, Whiteouts};
 pub use crate::write::naming::is_same_file;

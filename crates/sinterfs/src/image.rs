@@ -22,7 +22,7 @@ use sinterfs_model::{Error, Ino, Result};
 use sinterfs_ops::{Follow, resolve};
 use sinterfs_platform::names;
 
-use crate::disk::ChosenPartition;
+use crate::identify::disk::ChosenPartition;
 
 pub use crate::open_options::OpenOptions;
 pub use directory::{Directory, Entries, Entry};

@@ -5,13 +5,16 @@
 mod about;
 #[cfg(feature = "write")]
 mod archive_image;
-mod disk;
+#[cfg(feature = "composefs")]
+mod composefs;
 #[cfg(all(feature = "remote", feature = "write"))]
 mod equal_leaves;
+mod formats;
+mod identify;
 mod open;
 mod open_options;
 mod place;
-mod registry;
+mod reader_options;
 mod shared_options;
 #[cfg(all(feature = "remote", feature = "write"))]
 mod splice;
@@ -34,6 +37,7 @@ pub mod self_mount;
 pub mod transfer;
 pub mod verify;
 
+pub use formats::formats_read;
 pub use image::Image;
 #[cfg(feature = "write")]
 pub use open::open_tree;
@@ -42,7 +46,6 @@ pub use open_options::OpenOptions;
 pub use place::{is_url, shown};
 #[cfg(feature = "remote")]
 pub use place::{warm, warm_start};
-pub use registry::formats_read;
 pub use shared_options::keep_applicable;
 pub use sinterfs_model as model;
 pub use sinterfs_model::{Error, FileType, Kind, Observer, Quiet, Result, Setting};

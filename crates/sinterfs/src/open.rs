@@ -8,11 +8,11 @@ use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
 use sinterfs_model::Result;
 
+use crate::identify;
 use crate::image::{Image, InfoRows};
 use crate::open_options::OpenOptions;
 use crate::place;
-use crate::registry;
-use crate::registry::reader_options::format_to_open;
+use crate::reader_options::format_to_open;
 use crate::verify::trusted_source::{self, TrustedSource};
 #[cfg(feature = "write")]
 use crate::{archive_image, write::input::detect::What};
@@ -72,7 +72,7 @@ pub fn survey(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Option<In
     let list = || {
         let source = place::source(path, options)?;
         let trusted = trusted_source::establish(source, &options.beside(path))?;
-        let format = format_to_open(&trusted.source, &trusted.options)?;
+        let format = format_to_open(&trusted)?;
         let survey = format
             .surveyed()
             .map(|format| format.survey(&trusted.source, &trusted.options.read()));
@@ -90,9 +90,8 @@ pub fn partitions(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Optio
     let path = path.as_ref();
     let list = || {
         let trusted = trusted_source::prove(place::source(path, options)?, &options.beside(path))?;
-        let device = registry::device_content(&trusted.source, &trusted.options)?;
-        let (source, options) = device.unwrap_or((trusted.source, trusted.options));
-        registry::partition::list(&source, &options)
+        let content = identify::device_content(trusted.source, trusted.options)?;
+        identify::partition::list(&content.source, &content.options)
     };
     list().map_err(|error| error.path(place::shown(path)))
 }
@@ -100,7 +99,7 @@ pub fn partitions(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Optio
 /// Opens an image from bytes that were proven, as far as that was required.
 pub(crate) fn open_trusted(trusted: &TrustedSource) -> Result<Image> {
     let (source, options) = (&trusted.source, &trusted.options);
-    let format = format_to_open(source, options)?;
+    let format = format_to_open(trusted)?;
     let handle = format.open(Arc::clone(source), &options.read())?;
     let comment = trusted.comment.clone();
     let disk = trusted.disk.clone();

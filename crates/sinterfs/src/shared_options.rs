@@ -9,8 +9,7 @@ use sinterfs_model::{Result, Setting};
 
 use crate::open_options::OpenOptions;
 use crate::place;
-use crate::registry;
-use crate::registry::reader_options::{given, image_of, refused, remove};
+use crate::reader_options::{given, image_of, refused, remove};
 use crate::verify::trusted_source;
 #[cfg(feature = "write")]
 use crate::write::input::detect::What;
@@ -56,8 +55,7 @@ fn taken(path: &Path, options: &OpenOptions) -> Result<(&'static [Setting], Stri
     };
     let find = || {
         let source = place::source(path, &unproven)?;
-        let found = trusted_source::establish(source, &unproven)?;
-        registry::for_image(&found.source, &found.options)
+        trusted_source::establish(source, &unproven)?.format()
     };
     let format = find().map_err(|error| error.path(place::shown(path)))?;
     Ok((format.reader_options(), image_of(format)))

@@ -15,11 +15,11 @@ use sinterfs_model::{Error, Kind, Result};
 use sinterfs_remote::{Address, AttachedSignature, PushedImage, Remote, RemoteOptions};
 
 use crate::equal_leaves::{OlderContent, equal_leaves};
+use crate::formats;
 use crate::open::{open_source, open_with};
 use crate::open_options::OpenOptions;
 use crate::ops::container_config::stored_config;
 use crate::place;
-use crate::registry;
 use crate::splice::Splice;
 use crate::verify::trusted_source;
 use crate::write::output::Output;
@@ -256,7 +256,7 @@ impl Download<'_> {
     fn spliced(&self, remote: &Arc<Remote>, path: &Path) -> Result<(Arc<dyn ReadAt>, u64)> {
         let older = place::source(path, self.options)?;
         let new = Arc::clone(remote) as Arc<dyn ReadAt>;
-        let Some(format) = registry::sectioned(&new)? else {
+        let Some(format) = formats::sectioned(&new)? else {
             return self.spliced_by_leaves(remote, (older, path));
         };
         let parts = format.older_parts(

@@ -8,6 +8,7 @@ pub mod device;
 pub(crate) mod device_names;
 pub mod device_options;
 pub mod filters;
+pub mod format_options;
 pub mod header;
 pub(crate) mod hidden_file;
 pub(crate) mod history;

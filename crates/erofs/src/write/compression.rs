@@ -22,17 +22,6 @@ use crate::layout::compressed::{DeflateConfig, Lz4Config, LzmaConfig, ZstdConfig
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compression(Encoding);
 
-/// The way in which a codec fills a pcluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Filling {
-    /// It stops when the room is full.
-    Exact,
-    /// It stops when the room is full, but adapts to the length of its input first.
-    Ahead,
-    /// It cannot stop at a given output length.
-    Unknown,
-}
-
 /// The longest distance of LZMA, for which kernels take memory for each decoding thread, and of
 /// Zstandard, which kernels allow; in bytes.
 const WINDOW_MAX: u32 = 1 << 20;

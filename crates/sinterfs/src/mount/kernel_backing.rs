@@ -7,7 +7,7 @@ use sinterfs_mount::MountOptions;
 use sinterfs_ops::ReadFailures;
 use sinterfs_platform::names;
 
-use crate::registry;
+use crate::formats;
 
 /// A computed file that the kernel mounts, with the content of an image of any format.
 pub(super) struct KernelBacking {
@@ -22,7 +22,7 @@ impl KernelBacking {
     /// Warns of what cannot be read.
     pub(super) fn new(image: Arc<dyn Image>, options: &MountOptions) -> Result<Self> {
         let watched = Arc::new(ReadFailures::new(image));
-        let (file, losses) = registry::kernel_file(Arc::clone(&watched) as _, options)?;
+        let (file, losses) = formats::kernel_file(Arc::clone(&watched) as _, options)?;
         for failed in watched.take() {
             let error = Error::corrupt(format!("cannot be read: {}", failed.why));
             let path = failed.path.unwrap_or_default();

@@ -23,7 +23,7 @@ use crate::mount::session::Watchers;
 use crate::mount::statistics::Statistics;
 use crate::open_options::OpenOptions;
 use crate::place;
-use crate::registry;
+use crate::formats;
 
 /// The threads that answer requests to a remote image: most of them wait for the network.
 const REMOTE_THREADS: usize = 16;
@@ -234,7 +234,7 @@ impl Mounter {
         dir: &Path,
         warnings: &mut Vec<Error>,
     ) -> Result<Option<Mounted>> {
-        match registry::mount_overlay(image, &self.open, dir, &self.options) {
+        match formats::mount_overlay(image, &self.open, dir, &self.options) {
             Ok(verified) => Ok(Some(Mounted::with_objects(verified))),
             Err(error) if error.kind() == Kind::Corrupt => Err(error),
             Err(error) => {

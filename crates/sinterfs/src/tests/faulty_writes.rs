@@ -10,7 +10,8 @@ use sinterfs_ops::{Archive, ArchiveFormat, ArchiveOptions};
 use sinterfs_testkit::{Fault, at_every_call};
 
 use super::{FaultySink, FaultySource, image_of, make_tree, open, request, write, written};
-use crate::registry;
+use crate::formats;
+use crate::identify::compressed_device;
 use crate::write::base::OpenBase;
 use crate::write::build::prepare;
 use crate::write::device_options::DeviceOptions;
@@ -93,7 +94,7 @@ fn recompression_fails_whichever_read_or_write_fails() {
     let request = request(&tree, "dwarfs");
     let old = image_of(&request);
     let prepared = prepare(&request, &Quiet).unwrap();
-    let writer = registry::by_name("dwarfs").unwrap().by_pipeline().unwrap();
+    let writer = formats::by_name("dwarfs").unwrap().by_pipeline().unwrap();
     let create = create_options(&request, "dwarfs", writer, &prepared).unwrap();
     let options = RewriteOptions {
         compression: Some("zstd:level=5".parse().unwrap()),
@@ -119,7 +120,7 @@ fn a_signature_is_not_embedded_if_a_read_or_a_write_fails() {
     let tree = dir.path().join("tree");
     make_tree(&tree);
     let old = image_of(&request(&tree, "dwarfs"));
-    let writer = registry::by_name("dwarfs").unwrap().by_pipeline().unwrap();
+    let writer = formats::by_name("dwarfs").unwrap().by_pipeline().unwrap();
     at_every_call_it_is_right(|fault| {
         let source = FaultySource::shared(&old, fault);
         let mut sink = FaultySink::new(fault);
@@ -140,7 +141,7 @@ fn a_compressed_device_fails_whichever_read_or_write_fails() {
             ..DeviceOptions::default()
         };
         let mut sink = FaultySink::new(fault);
-        let made = registry::compress_device(&source, &mut sink, options, &Quiet);
+        let made = compressed_device::compress(&source, &mut sink, options, &Quiet);
         made.map(|_| sink.bytes())
     });
 }

@@ -22,9 +22,9 @@ use sinterfs_format::{Blob, FormerRuns};
 use sinterfs_model::{Error, Quiet, Result};
 use sinterfs_testkit::{Fault, noise};
 
+use crate::formats;
 use crate::image::Image;
 use crate::open_options::{OpenOptions, shared_cache};
-use crate::registry;
 use crate::write::build::prepare;
 use crate::write::input::opened::OpenInput;
 use crate::write::job::Prepared;
@@ -34,7 +34,7 @@ use crate::write::request::BuildRequest;
 
 /// Returns the formats that the pipeline writes.
 fn written() -> impl Iterator<Item = &'static str> {
-    let by_pipeline = registry::written().filter(|new| new.pipeline.is_some());
+    let by_pipeline = formats::written().filter(|new| new.pipeline.is_some());
     by_pipeline.map(|new| new.format.name())
 }
 
@@ -127,7 +127,7 @@ fn write(
     sink: &FaultySink,
     blob: Option<&FaultySink>,
 ) -> Result<PipelineReport> {
-    let new = registry::for_output(request.format.as_deref(), None)?;
+    let new = formats::for_output(request.format.as_deref(), None)?;
     let work = Work {
         name: new.format.name(),
         format: new.pipeline.unwrap(),

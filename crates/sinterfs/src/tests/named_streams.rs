@@ -7,7 +7,7 @@ use sinterfs_model::Quiet;
 use sinterfs_testkit::{Fault, skip};
 
 use super::{FaultySink, of_image, open, request};
-use crate::registry;
+use crate::formats;
 use crate::write::build::prepare;
 use crate::write::job::Prepared;
 use crate::write::pack::Work;
@@ -22,7 +22,7 @@ fn write(
 ) -> (Vec<u8>, PipelineReport) {
     let mut request = request("unused".as_ref(), format);
     request.compression = solid.then(|| "lzx:level=1:solid".to_owned());
-    let new = registry::for_output(Some(format), None).unwrap();
+    let new = formats::for_output(Some(format), None).unwrap();
     let work = Work {
         name: new.format.name(),
         format: new.pipeline.unwrap(),

@@ -11,11 +11,11 @@ use sinterfs_format::{CheckOptions, CheckReport, Format, ReadOptions};
 use sinterfs_model::{Error, Findings, Image, Kind, Observer, Result, Stage, Tally};
 use sinterfs_platform::names;
 
-use crate::disk::ChosenPartition;
+use crate::formats;
+use crate::identify::disk::ChosenPartition;
 use crate::open_options::OpenOptions;
 use crate::place;
-use crate::registry;
-use crate::registry::reader_options::format_to_open;
+use crate::reader_options::format_to_open;
 use crate::verify::trusted_source::{self, TrustedSource};
 
 /// Verifies an image: checksums and structure, with `deep` also every block and file.
@@ -51,9 +51,10 @@ pub fn check(
         unproven_header,
         comment,
         disk,
+        ..
     } = &trusted;
     let source = Arc::clone(source);
-    let format = format_to_open(&source, options).map_err(located)?;
+    let format = format_to_open(&trusted).map_err(located)?;
     let mut report = format
         .check(Arc::clone(&source), &options.read(), depth, observer)
         .map_err(located)?;
@@ -95,7 +96,7 @@ pub fn check(
 pub fn is_image(path: &Path) -> Result<bool> {
     let options = OpenOptions::default();
     let source = place::source(path, &options)?;
-    match registry::for_image(&source, &options) {
+    match formats::for_image(&source, &options) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == Kind::Unsupported => Ok(false),
         Err(error) => Err(error.path(place::shown(path))),
@@ -119,7 +120,7 @@ fn uncovered(
         trust: None,
         ..options.clone()
     };
-    let format = registry::for_image(&source, &options)?;
+    let format = formats::for_image(&source, &options)?;
     format.check(source, &options.read(), depth, observer)
 }
 

@@ -8,8 +8,8 @@ use sinterfs_block::digest::{Root, digest_range};
 use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Result};
 
+use crate::formats;
 use crate::open_options::OpenOptions;
-use crate::registry;
 use crate::write::new_file::write_new;
 use crate::write::output::Output;
 
@@ -31,8 +31,8 @@ pub fn embed_signature(image: &Path, signature: &str) -> Result<()> {
             "no file, which a new one could replace",
         )));
     }
-    let format = registry::for_image(&source, &OpenOptions::default()).map_err(located)?;
-    let writer = registry::by_name(format.name()).map_err(located)?.pipeline;
+    let format = formats::for_image(&source, &OpenOptions::default()).map_err(located)?;
+    let writer = formats::by_name(format.name()).map_err(located)?.pipeline;
     let writer = writer.ok_or_else(|| {
         located(Error::unsupported(
             "images of this format hold no signatures",

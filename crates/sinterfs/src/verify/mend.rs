@@ -12,9 +12,9 @@ use sinterfs_format::{CheckOptions, MendedPart};
 use sinterfs_model::{Error, Observer, Result};
 
 use super::repair::{replace_and_keep, require_file};
+use crate::formats;
 use crate::open_options::OpenOptions;
 use crate::place;
-use crate::registry;
 use crate::write::output::Output;
 
 /// Bytes that are copied at once.
@@ -55,7 +55,7 @@ pub fn mend(request: &MendRequest, observer: &dyn Observer) -> Result<Option<Men
     let located = |error: Error| error.path(image);
     let options = OpenOptions::default();
     let source = place::source(image, &options)?;
-    let format = registry::for_image(&source, &options).map_err(located)?;
+    let format = formats::for_image(&source, &options).map_err(located)?;
     let read = options.read();
     let mended = format
         .mendable()

@@ -20,9 +20,9 @@ use sinterfs_platform::files;
 
 use super::parity::{ParityReport, Sources, scratch, write_record};
 use super::seems_sound::seems_sound;
+use crate::formats;
 use crate::open_options::OpenOptions;
 use crate::place;
-use crate::registry;
 use crate::write::output::Output;
 
 /// Bytes that are compared at once.
@@ -156,7 +156,7 @@ fn is_strange(image: &Path, found: ParityReport) -> Result<bool> {
 fn differs_where_intact(image: &Path, restored: &Restored<'_>) -> Result<bool> {
     let options = OpenOptions::default();
     let source = place::source(image, &options)?;
-    let parts = registry::for_image(&source, &options)
+    let parts = formats::for_image(&source, &options)
         .and_then(|format| intact_parts(format, &source, &options));
     // bytes may be missing before a part, or be too many
     let moved = [0, source.len().abs_diff(restored.len())];

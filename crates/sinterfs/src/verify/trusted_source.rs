@@ -14,13 +14,14 @@ use std::sync::Arc;
 use sinterfs_block::digest::{DigestBuilder, Digests, Root, Verified, digest_range};
 use sinterfs_block::verity::{Verity, VerityDigest, hex};
 use sinterfs_block::{Bytes, FileSource, ReadAt, SequentialReader};
-use sinterfs_format::OwnDigests;
+use sinterfs_format::{Format, OwnDigests};
 use sinterfs_model::{Error, Kind, Limits, Result};
 
-use crate::disk::ChosenPartition;
+use crate::formats;
+use crate::identify::disk::ChosenPartition;
+use crate::identify::{Start, identify};
 use crate::open_options::OpenOptions;
 use crate::place::{self, AttachedSignature};
-use crate::registry;
 use crate::self_mount;
 use crate::trust::{Anchor, Trust};
 use crate::verify::signature::{self, Signable, Signed};
@@ -39,9 +40,16 @@ pub(crate) struct TrustedSource {
     pub(crate) comment: Option<String>,
     /// The disk, if the source is a partition of one.
     pub(crate) disk: Option<ChosenPartition>,
+    /// What is known of its first bytes.
+    start: Start,
 }
 
 impl TrustedSource {
+    /// Returns the format of the image.
+    pub(crate) fn format(&self) -> Result<&'static dyn Format> {
+        self.start.format(&self.source, &self.options)
+    }
+
     /// Returns the root digest that was proven.
     pub(crate) fn root(&self) -> Option<Root> {
         Some(self.verified.as_ref()?.digests().root())
@@ -54,24 +62,17 @@ pub(crate) fn establish(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Resul
     inside(prove(source, options)?)
 }
 
-/// Turns the source of a compressed device into its content, and a disk into one of its partitions;
-/// others stay what they are. Reads the first bytes, so it fails where they are damaged.
-pub(crate) fn inside(mut trusted: TrustedSource) -> Result<TrustedSource> {
-    let content = registry::device_content(&trusted.source, &trusted.options)?;
-    if let Some((source, options)) = content {
-        (trusted.source, trusted.options) = (source, options);
-    }
-    let partition = registry::partition::content(&trusted.source, &trusted.options)?;
-    if let Some(found) = partition {
-        (trusted.source, trusted.options) = (found.source, found.options);
-        trusted.disk = Some(found.chosen);
-        // devices are compressed as disks are, and as what is in their partitions
-        let content = registry::device_content(&trusted.source, &trusted.options)?;
-        if let Some((source, options)) = content {
-            (trusted.source, trusted.options) = (source, options);
-        }
-    }
-    Ok(trusted)
+/// Finds what is in a proven source: the content of a compressed device, one of the partitions of a
+/// disk, an image.
+pub(crate) fn inside(trusted: TrustedSource) -> Result<TrustedSource> {
+    let found = identify(trusted.source, trusted.options)?;
+    Ok(TrustedSource {
+        source: found.source,
+        options: found.options,
+        disk: found.disk,
+        start: found.start,
+        ..trusted
+    })
 }
 
 /// Turns a source into one that hands out only what the options' proof is of; without a proof it
@@ -91,6 +92,7 @@ pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Tr
             unproven_header: 0,
             comment: None,
             disk: None,
+            start: Start::NotCompared,
         });
     };
     let found = Found::find(&source, trust, &options)?;
@@ -142,6 +144,7 @@ pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Tr
         unproven_header,
         comment,
         disk: None,
+        start: Start::NotCompared,
     })
 }
 
@@ -332,7 +335,7 @@ pub(crate) fn in_image(
     source: &Arc<dyn ReadAt>,
     options: &OpenOptions,
 ) -> Result<Option<OwnDigests>> {
-    match registry::for_image(source, options) {
+    match formats::for_image(source, options) {
         Ok(format) => format
             .digested()
             .map_or(Ok(None), |format| format.digest(source, &options.read())),

@@ -9,9 +9,9 @@ use sinterfs_platform::Scratch;
 use sinterfs_platform::names;
 use sinterfs_source::{Action, Edits, Exclude, directory};
 
+use crate::formats;
 use crate::open::open_with;
 use crate::ops::CONTAINER_ATTRIBUTE;
-use crate::registry;
 use crate::write::base::OpenBase;
 use crate::write::filters;
 use crate::write::header::HeaderBytes;
@@ -27,7 +27,7 @@ use crate::write::upload;
 /// Builds an image. On an error nothing is left of it.
 pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildReport> {
     upload::check(request)?;
-    let new = registry::for_output(request.format.as_deref(), request.output_name().as_deref())?;
+    let new = formats::for_output(request.format.as_deref(), request.output_name().as_deref())?;
     let scratch = Scratch::new(request.scratch_dir());
     let (mut report, pushed) = upload::make_for(
         &request.destination,
@@ -55,7 +55,7 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
 
 /// Returns whether the report of a build is going to name the digest of the image.
 pub fn reports_digest(request: &BuildRequest) -> bool {
-    let new = registry::for_output(request.format.as_deref(), request.output_name().as_deref());
+    let new = formats::for_output(request.format.as_deref(), request.output_name().as_deref());
     new.is_ok_and(|new| new.reports_digest())
 }
 
@@ -129,7 +129,7 @@ fn refuse_without_definitions(request: &BuildRequest) -> Result<()> {
 /// Returns whether the configuration of a container image is kept: not where a digest is reported
 /// that others compute of the same files.
 fn keeps_config(request: &BuildRequest) -> bool {
-    let writing = registry::for_output(request.format.as_deref(), request.output_name().as_deref());
+    let writing = formats::for_output(request.format.as_deref(), request.output_name().as_deref());
     !writing.is_ok_and(|writing| writing.reports_digest())
         && !request.per_file.no_xattrs
         && request.xattrs.keeps(CONTAINER_ATTRIBUTE.as_bytes())
@@ -192,7 +192,7 @@ fn block_size(request: &BuildRequest) -> Result<Option<NonZeroU64>> {
     if let Some(size) = request.block_size {
         return Ok(NonZeroU64::new(size));
     }
-    let new = registry::for_output(request.format.as_deref(), request.output_name().as_deref())?;
+    let new = formats::for_output(request.format.as_deref(), request.output_name().as_deref())?;
     let Some(format) = new.pipeline else {
         return Ok(None);
     };

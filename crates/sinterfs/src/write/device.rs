@@ -7,7 +7,7 @@ use std::path::Path;
 use sinterfs_block::FileSource;
 use sinterfs_model::{Observer, Result};
 
-use crate::registry;
+use crate::identify::compressed_device;
 use crate::write::device_options::{DeviceOptions, DeviceReport};
 use crate::write::output::Output;
 
@@ -25,7 +25,7 @@ pub fn compress_device(
 ) -> Result<DeviceReport> {
     let source = FileSource::open(device)?;
     let output = Output::create(image, replace)?;
-    let written = registry::compress_device(&source, &mut output.writer(), options, observer);
+    let written = compressed_device::compress(&source, &mut output.writer(), options, observer);
     let report = written.map_err(|error| match error.concerned_path() {
         Some(_) => error,
         None => error.path(image),

@@ -12,11 +12,11 @@ use sinterfs_model::{Error, Kind, Observer, Result, Setting, Source, Tree};
 use sinterfs_platform::Scratch;
 use sinterfs_source::image::content_map;
 
+use crate::formats;
 use crate::image::Image;
 use crate::open;
 use crate::open_options::{OpenOptions, shared_cache};
 use crate::place;
-use crate::registry;
 use crate::verify::trusted_source;
 use crate::write::attributes::AttributeChanges;
 use crate::write::base::former_runs;
@@ -55,7 +55,7 @@ pub fn recompress(
 fn require_same_format(opened: &Image, output: Option<&Path>) -> Result<()> {
     let Some(output) = output else { return Ok(()) };
     let format = opened.format();
-    match registry::promised(output) {
+    match formats::promised(output) {
         Ok(None) => Ok(()),
         Ok(Some(promised)) if promised.name() == format => Ok(()),
         _ => {
@@ -88,7 +88,7 @@ fn recompress_to_destination(
     input.warn(observer);
     let header = HeaderBytes::choose(&request.header, &trusted.source, opened.handle().offset())?;
     if let Some(header) = &header {
-        let format = registry::for_image(&trusted.source, &trusted.options)?;
+        let format = trusted.format()?;
         header.check(format.name(), format.is_found_behind_header())?;
     }
     let prepared = Prepared {
@@ -169,7 +169,7 @@ fn rebuild(
     observer: &dyn Observer,
 ) -> Result<RecompressReport> {
     let build = &request.build;
-    let new = registry::by_name(opened.format())?;
+    let new = formats::by_name(opened.format())?;
     let job = BuildJob::new(new.format.name(), build, || Ok(prepared));
     let report = new.build(job, observer)?;
     Ok(RecompressReport {
@@ -199,7 +199,7 @@ fn rewrite(
         ))
         .about([option])
     })?;
-    let new = registry::by_name(format)?.by_pipeline()?;
+    let new = formats::by_name(format)?.by_pipeline()?;
     let mut create = create_options(build, format, new, prepared)?;
     if create.solid.history.is_some() {
         create.solid.history = Some(history::of_recompression(request, &create.compression));

@@ -13,7 +13,7 @@ use super::kinds::{Input, Layering, Whiteouts};
 use super::named::{self, Named};
 use crate::open_options::OpenOptions;
 use crate::place;
-use crate::registry::reader_options::refuse_all;
+use crate::reader_options::refuse_all;
 
 /// An empty tar is zeros up to this many bytes: GNU tar fills a record of 20 blocks.
 const EMPTY_TAR: u64 = 1 << 20;

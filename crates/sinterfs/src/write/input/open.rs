@@ -13,10 +13,10 @@ use super::noticing::NoticingArchive;
 use super::opened::{OpenInput, Tree};
 use super::request::Request;
 use super::stack::Stack;
+use crate::formats;
 use crate::open::open_cached;
 use crate::open_options::shared_cache;
 use crate::ops::container_config::{CONTAINER_ATTRIBUTE, LONGEST_CONFIG, kept};
-use crate::registry;
 
 /// Opens all that a request names.
 pub(crate) fn open(request: &Request<'_>) -> Result<OpenInput> {
@@ -90,7 +90,7 @@ fn open_input(request: &Request<'_>) -> Result<OpenInput> {
         }
         Input::Dump { path, objects } => {
             let mut images = no_images();
-            let image = registry::dump_image(path, objects.as_deref())?;
+            let image = formats::dump_image(path, objects.as_deref())?;
             let tree = Tree::Image(images.add_image(image, path));
             Ok(OpenInput::new(tree, images))
         }

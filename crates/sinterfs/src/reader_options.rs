@@ -3,26 +3,21 @@
 //! In: options, and what a file turned out to be. Out: its format, or an error. **Invariant:** an
 //! option that nothing would read is an error, which says what it is for.
 
-use std::sync::Arc;
-
-use sinterfs_block::ReadAt;
 use sinterfs_format::Format;
 use sinterfs_model::{Error, Result, Setting};
 
+use crate::formats::FORMATS;
 use crate::open_options::OpenOptions;
-use crate::registry::{FORMATS, for_image};
+use crate::verify::trusted_source::TrustedSource;
 
 /// Finds the format of an image that is to be opened.
 ///
 /// # Errors
 /// `Unsupported` for no image, `Invalid` for options that its reader does not have.
-pub(crate) fn format_to_open(
-    source: &Arc<dyn ReadAt>,
-    options: &OpenOptions,
-) -> Result<&'static dyn Format> {
-    let format = for_image(source, options)?;
+pub(crate) fn format_to_open(trusted: &TrustedSource) -> Result<&'static dyn Format> {
+    let format = trusted.format()?;
     let taken = format.reader_options();
-    let given = given(options);
+    let given = given(&trusted.options);
     let left = given.into_iter().find(|option| !taken.contains(option));
     left.map_or(Ok(format), |option| Err(refused(option, &image_of(format))))
 }

@@ -12,18 +12,20 @@ use sinterfs_format::InfoRows;
 use sinterfs_model::{Error, Kind, Result, Setting};
 use sinterfs_partition::{Partition, PartitionTable};
 
-use crate::disk::{ChosenPartition, PassedOver, rows_of};
+use super::compressed_device;
+use super::identified::Identified;
+use crate::formats::format_of;
+use crate::identify::disk::{ChosenPartition, PassedOver, rows_of};
 use crate::open_options::OpenOptions;
-use crate::registry::{for_image, format_of};
 
 /// What is opened of a disk.
-pub(crate) struct PartitionContent {
+pub(super) struct PartitionContent {
     /// The range of the partition.
-    pub(crate) source: Arc<dyn ReadAt>,
+    pub(super) source: Arc<dyn ReadAt>,
     /// How the image in it is opened.
-    pub(crate) options: OpenOptions,
+    pub(super) options: OpenOptions,
     /// How it was chosen.
-    pub(crate) chosen: ChosenPartition,
+    pub(super) chosen: ChosenPartition,
 }
 
 /// Returns the range of a partition, and how the image in it is opened; `None` for a source that is
@@ -32,13 +34,10 @@ pub(crate) struct PartitionContent {
 /// # Errors
 /// `Invalid` where no partition or several could be meant, `NotFound` for one that does not exist,
 /// `Corrupt` for damaged tables and unusable ranges.
-pub(crate) fn content(
-    source: &Arc<dyn ReadAt>,
-    options: &OpenOptions,
-) -> Result<Option<PartitionContent>> {
-    let chosen = match options.partition {
+pub(super) fn content(whole: &mut Identified) -> Result<Option<PartitionContent>> {
+    let chosen = match whole.options.partition {
         Some(number) => {
-            let Some(table) = sinterfs_partition::read(&**source)? else {
+            let Some(table) = sinterfs_partition::read(&*whole.source)? else {
                 let what = "the file has no partition table (GPT or MBR)";
                 return Err(Error::invalid(what).about([Setting::Partition]));
             };
@@ -48,17 +47,17 @@ pub(crate) fn content(
                 found_besides: None,
             }
         }
-        None if options.offset.is_some() => return Ok(None),
-        None => match found(source, options)? {
+        None if whole.options.offset.is_some() => return Ok(None),
+        None => match found(whole)? {
             Some(chosen) => chosen,
             None => return Ok(None),
         },
     };
     let range = chosen.table.partition(chosen.number)?;
-    let window = Window::new(Arc::clone(source), range.start, range.len)?;
+    let window = Window::new(Arc::clone(&whole.source), range.start, range.len)?;
     let inside = OpenOptions {
         partition: None,
-        ..options.clone()
+        ..whole.options.clone()
     };
     Ok(Some(PartitionContent {
         source: Arc::new(window),
@@ -77,14 +76,14 @@ struct PartitionImage {
 }
 
 /// Finds the partition whose image is meant; `None` if there is no disk.
-fn found(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<ChosenPartition>> {
-    let table = match sinterfs_partition::read(&**source) {
+fn found(whole: &mut Identified) -> Result<Option<ChosenPartition>> {
+    let table = match sinterfs_partition::read(&*whole.source) {
         Ok(None) => return Ok(None),
-        _ if format_of(source, options)?.is_some() => return Ok(None),
+        _ if whole.is_known()? => return Ok(None),
         Ok(Some(table)) => table,
         Err(error) => return Err(error),
     };
-    let formats = formats(&table, source, options)?;
+    let formats = formats(&table, &whole.source, &whole.options)?;
     let images = images(&table, &formats);
     let (mut wanted, mut besides): (Vec<_>, Vec<_>) =
         images.into_iter().partition(|image| !image.is_for_boot);
@@ -97,7 +96,7 @@ fn found(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<Chose
             table,
             found_besides: Some(passed_over(&besides)),
         })),
-        [] => match for_image(source, options) {
+        [] => match whole.start.format(&whole.source, &whole.options) {
             // an image somewhere in the file
             Ok(_) => Ok(None),
             Err(error) if error.kind() == Kind::Unsupported => {
@@ -151,9 +150,6 @@ fn passed_over(images: &[PartitionImage]) -> PassedOver {
 /// What is in a partition: the name of its format, and whether a boot loader reads it.
 type Found = (&'static str, bool);
 
-/// The name of compressed devices.
-const COMPRESSED: &str = "cloop";
-
 /// Returns the format in each partition.
 fn formats(
     table: &PartitionTable,
@@ -166,8 +162,8 @@ fn formats(
         }
         let window = Window::new(Arc::clone(source), part.start, part.len)?;
         let window: Arc<dyn ReadAt> = Arc::new(window);
-        if sinterfs_cloop::is_image(&*window, 0)? {
-            return Ok(Some((COMPRESSED, false)));
+        if compressed_device::is_device(&*window)? {
+            return Ok(Some((compressed_device::NAME, false)));
         }
         let format = format_of(&window, options)?;
         Ok(format.map(|format| (format.name(), format.is_for_boot())))

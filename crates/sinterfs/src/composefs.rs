@@ -1,4 +1,4 @@
-//! The row of composefs: images that are written here, and opened as the EROFS images that they
+//! composefs: images that are written here, and opened as the EROFS images that they
 //! are.
 
 #[cfg(feature = "write")]

@@ -15,26 +15,30 @@ use sinterfs_cloop::{CloopDevice, is_image, is_image_by_end};
 use sinterfs_model::Observer;
 use sinterfs_model::Result;
 
+use super::identified::Identified;
 use crate::open_options::{OpenOptions, shared_cache};
 #[cfg(feature = "write")]
 use crate::write::device_options::{DeviceCodec, DeviceOptions, DeviceReport};
 
+/// The name of compressed devices.
+pub(super) const NAME: &str = "cloop";
+
+/// Returns whether a source begins with the header of a compressed device.
+pub(super) fn is_device(source: &dyn ReadAt) -> Result<bool> {
+    is_image(source, 0)
+}
+
 /// Returns the content of a compressed device, whose blocks share the cache with those of the image
 /// inside; `None` for other sources.
-///
-/// `is_other` tells whether the first bytes are those of a format.
-pub(super) fn content(
-    source: &Arc<dyn ReadAt>,
-    options: &OpenOptions,
-    is_other: impl FnOnce() -> Result<bool>,
-) -> Result<Option<(Arc<dyn ReadAt>, OpenOptions)>> {
-    let offset = options.start_offset();
+pub(super) fn content(whole: &mut Identified) -> Result<Option<Identified>> {
+    let offset = whole.options.start_offset();
     // the end is looked at last: it may be far, and a whole file follows it
-    let is_device =
-        is_image(&**source, offset)? || (!is_other()? && is_image_by_end(&**source, offset)?);
+    let is_device = is_image(&*whole.source, offset)?
+        || (!whole.is_known()? && is_image_by_end(&*whole.source, offset)?);
     if !is_device {
         return Ok(None);
     }
+    let options = &whole.options;
     let cache = options.cache.clone();
     let cache = cache.unwrap_or_else(|| shared_cache(options.cache_bytes));
     let own = sinterfs_cloop::OpenOptions {
@@ -42,19 +46,19 @@ pub(super) fn content(
         limits: options.limits,
         cache: Arc::clone(&cache),
     };
-    let device = CloopDevice::open(Arc::clone(source), &own)?;
+    let device = CloopDevice::open(Arc::clone(&whole.source), &own)?;
     let inside = OpenOptions {
         offset: None,
         len: None,
         cache: Some(cache),
         ..options.clone()
     };
-    Ok(Some((Arc::new(device), inside)))
+    Ok(Some(Identified::new(Arc::new(device), inside)))
 }
 
 /// Compresses a device.
 #[cfg(feature = "write")]
-pub(super) fn compress(
+pub(crate) fn compress(
     device: &dyn ReadAt,
     out: &mut dyn Sink,
     options: DeviceOptions,

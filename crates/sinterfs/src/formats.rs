@@ -1,23 +1,14 @@
-//! The formats, one row each: how an image is recognised, opened and created.
+//! The list of formats, and which of them an image or a new image is of.
 //!
-//! **Invariant:** nothing outside this file and its rows names a format. A new format is a crate
-//! and a row here.
-
-mod cloop;
-#[cfg(feature = "composefs")]
-pub(crate) mod composefs;
-#[cfg(feature = "write")]
-pub(crate) mod format_options;
-pub(crate) mod partition;
-pub(crate) mod reader_options;
+//! **Invariant:** no other file of the library names the crate of a format, but for the writer of
+//! composefs and for compressed devices (rule `tidy/src/formats.rs`). A new format is a crate and a
+//! line here.
 
 #[cfg(any(all(feature = "mount", target_os = "linux"), feature = "write"))]
 use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-#[cfg(feature = "write")]
-use sinterfs_block::Sink;
 #[cfg(all(feature = "remote", feature = "write"))]
 use sinterfs_format::Sectioned;
 use sinterfs_format::{Bid, Format, ReadOptions};
@@ -35,8 +26,6 @@ use crate::about::{FormatInfo, levels};
 use crate::mount::object_verification::ObjectVerification;
 use crate::open_options::OpenOptions;
 #[cfg(feature = "write")]
-use crate::write::device_options::{DeviceOptions, DeviceReport};
-#[cfg(feature = "write")]
 use crate::write::job::BuildJob;
 #[cfg(feature = "write")]
 use crate::write::pack::pack;
@@ -49,7 +38,7 @@ pub const FORMATS: &[&dyn Format] = &[
     &sinterfs_squashfs::format::SquashfsFormat,
     &sinterfs_erofs::format::ErofsFormat,
     #[cfg(feature = "composefs")]
-    &composefs::ComposefsFormat,
+    &crate::composefs::ComposefsFormat,
     &sinterfs_cramfs::format::CramfsFormat,
     &sinterfs_romfs::format::RomfsFormat,
     &sinterfs_cromfs::format::CromfsFormat,
@@ -95,7 +84,7 @@ impl Writing {
         match self.pipeline {
             Some(format) => pack(format, job, observer),
             #[cfg(feature = "composefs")]
-            None => composefs::build(job, observer),
+            None => crate::composefs::build(job, observer),
             #[cfg(not(feature = "composefs"))]
             None => Err(Error::unsupported("this format is not written")),
         }
@@ -190,10 +179,21 @@ pub fn promised(output: &Path) -> Result<Option<&'static dyn Format>> {
 
 /// Finds the format of an image by who bids most. Only where no format knows the first bytes is the
 /// whole file searched.
-pub fn for_image(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<&'static dyn Format> {
-    if let Some(format) = format_of(source, options)? {
-        return Ok(format);
+pub(crate) fn for_image(
+    source: &Arc<dyn ReadAt>,
+    options: &OpenOptions,
+) -> Result<&'static dyn Format> {
+    match format_of(source, options)? {
+        Some(format) => Ok(format),
+        None => searched(source, options),
     }
+}
+
+/// Finds the format of an image whose first bytes no format knows.
+pub(crate) fn searched(
+    source: &Arc<dyn ReadAt>,
+    options: &OpenOptions,
+) -> Result<&'static dyn Format> {
     let options = &options.read();
     let mut best = (Bid::No, None);
     for &format in FORMATS {
@@ -265,7 +265,7 @@ fn unknown(source: &dyn ReadAt) -> Result<Error> {
 pub fn dump_image(dump: &Path, store: Option<&Path>) -> Result<Arc<dyn sinterfs_model::Image>> {
     #[cfg(feature = "composefs")]
     {
-        composefs::dump::image(dump, store)
+        crate::composefs::dump::image(dump, store)
     }
     #[cfg(not(feature = "composefs"))]
     {
@@ -302,7 +302,7 @@ pub(crate) fn mount_overlay(
 ) -> Result<ObjectVerification> {
     #[cfg(feature = "composefs")]
     {
-        composefs::mount_overlay(image, open, dir, options)
+        crate::composefs::mount_overlay(image, open, dir, options)
     }
     #[cfg(not(feature = "composefs"))]
     {
@@ -311,27 +311,6 @@ pub(crate) fn mount_overlay(
                     `composefs`)";
         Err(Error::unsupported(what))
     }
-}
-
-/// Returns the content of a compressed device, and how an image in it is opened; `None` for other
-/// sources.
-pub fn device_content(
-    source: &Arc<dyn ReadAt>,
-    options: &OpenOptions,
-) -> Result<Option<(Arc<dyn ReadAt>, OpenOptions)>> {
-    let is_other = || Ok(format_of(source, options)?.is_some());
-    cloop::content(source, options, is_other)
-}
-
-/// Compresses a device.
-#[cfg(feature = "write")]
-pub fn compress_device(
-    device: &dyn ReadAt,
-    out: &mut dyn Sink,
-    options: DeviceOptions,
-    observer: &dyn Observer,
-) -> Result<DeviceReport> {
-    cloop::compress(device, out, options, observer)
 }
 
 /// Describes the formats that are written.
