@@ -1,9 +1,9 @@
 //! Bytes to blocks and back: codecs, checksums, the cache of decoded blocks, positioned reads,
 //! sinks.
 //!
-//! **Invariant:** knows no format. What a format writes around a codec's stream (sizes, ids) is
-//! the format's business; here is the codec's own stream only. Nothing here trusts its input: a
-//! decoder returns the promised number of bytes or an error, and allocates nothing above its limit.
+//! **Invariant:** knows no format. The framing around a codec's stream (sizes, ids) is up to the
+//! format; here is only the codec's own stream. Nothing here trusts its input: a decoder returns
+//! the promised number of bytes or an error, and allocates nothing above its limit.
 
 #![warn(
     clippy::indexing_slicing,

@@ -1,9 +1,9 @@
 //! The hot list: contents stored first, in small blocks, as programs need them when they start.
 //!
 //! Enters a list of paths in order of need, as recorded by a mount; leaves the order with the
-//! contents of these files at its front, in a category of their own. A directory means all files
-//! below it, by path. **Invariant:** the result depends on the list and the tree alone; if a file
-//! or a content is listed several times, the first one counts.
+//! contents of these files at its front, in a separate category. A directory means all files below
+//! it, by path. **Invariant:** the result depends only on the list and the tree; if a file or a
+//! content is listed several times, the first one counts.
 
 use std::collections::HashMap;
 

@@ -1,14 +1,14 @@
-//! The price of reads beside that of size.
+//! The price of reads in relation to size.
 //!
-//! What a cold read costs is what it decodes, so where files are placed and what they refer to
-//! decides it. **Invariant:** the image depends on the price, never on the machine.
+//! The cost of a cold read is the bytes that it decodes, so it depends on the placement and the
+//! references of files. **Invariant:** the image depends on the price, never on the machine.
 
 use std::fmt;
 use std::str::FromStr;
 
 use sinterfs_model::{Error, Result};
 
-/// What reads of an image may cost, where blocks hold many files.
+/// The cost that reads of an image may have, if blocks hold many files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum ReadCost {
@@ -18,8 +18,8 @@ pub enum ReadCost {
     /// Files are read one by one, from a mount with a cache: a reference into another block must
     /// save more than its decoding costs.
     Mount,
-    /// The same, and little is cached: besides, files of a directory are close to each other, and
-    /// large ones begin a block.
+    /// The same, with little caching: also, files of a directory are close to each other, and large
+    /// ones begin a block.
     Remote,
 }
 
@@ -61,8 +61,8 @@ impl PriceFactor {
 
     /// Returns the factor for contents of `bytes`, of which `new` are in none that is similar.
     ///
-    /// What is stored again instead of referring to it serves all similar contents in the block, so
-    /// that the price rises with what is not new.
+    /// Content that is stored again instead of referenced serves all similar contents in the block,
+    /// so the price rises with content that is not new.
     pub fn of(bytes: u64, new: u64) -> Self {
         let repeated = u128::from(bytes.saturating_sub(new));
         let sixteenths = repeated * 16 * u128::from(Self::MOST) / u128::from(new.max(1));

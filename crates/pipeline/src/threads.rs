@@ -1,4 +1,4 @@
-//! Runs a stage on several threads and turns whatever ends a thread into an error.
+//! Runs a stage on several threads and turns anything that ends a thread into an error.
 //!
 //! **Invariant:** `run` returns when all its threads have ended; a panic in one of them becomes an
 //! error of the stage, never a hang and never a panic of the caller.
