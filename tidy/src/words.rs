@@ -64,7 +64,7 @@ pub fn phrases(files: &[SourceFile], allowed: &[(&str, usize)]) -> Vec<String> {
         .collect()
 }
 
-/// Returns the words of all comments before the inline tests, in lower case and without punctuation.
+/// Returns the words of all comments before the inline tests, in lower case, without punctuation.
 fn comment_words(text: &str) -> Vec<String> {
     let shipped = text.split("#[cfg(test)]\nmod tests {").next();
     let lines = shipped.unwrap_or_default().lines();
