@@ -37,6 +37,7 @@ pub fn tidy(root: &Path) -> Result<(), String> {
     broken.extend(words::verbs(&files));
     broken.extend(words::returning_types(&files));
     broken.extend(prose::prose(&files, lists::PROPER_NAMES));
+    broken.extend(words::phrases(&files, lists::PHRASES));
     broken.extend(files::columns(&files, lists::LONG_LINES));
     broken.extend(files::text_columns(root)?);
     broken.extend(files::merge_markers(root)?);

@@ -1,4 +1,5 @@
-//! Rules of language: how doc comments begin, and no flag of the command line in a library.
+//! Rules of language: how doc comments begin, phrases that slow readers down, and no flag of the
+//! command line in a library.
 //!
 //! Enters all files; leaves a message for each comment or literal that breaks one.
 
@@ -6,7 +7,7 @@ use std::path::Path;
 
 use proc_macro2::{TokenStream, TokenTree};
 
-use super::source::SourceFile;
+use super::source::{SourceFile, is_test};
 
 /// Verbs that no comment begins with: "Returns ..." says what a function does.
 const VERBS: &[&str] = &["Tells", "Says", "Gives"];
@@ -79,6 +80,50 @@ fn begins(line: &str) -> bool {
     first.is_some_and(|first| VERBS.contains(&first))
 }
 
+/// Counts phrases in the comments of shipped code; `allowed` gives how often each one still occurs,
+/// so that the numbers only shrink.
+pub fn phrases(files: &[SourceFile], allowed: &[(&str, usize)]) -> Vec<String> {
+    let mut counts = vec![0; allowed.len()];
+    for file in files.iter().filter(|file| !is_test(&file.path)) {
+        let words = comment_words(&file.text);
+        for ((phrase, _), count) in allowed.iter().zip(&mut counts) {
+            let phrase: Vec<&str> = phrase.split(' ').collect();
+            *count += words
+                .windows(phrase.len())
+                .filter(|at| **at == *phrase)
+                .count();
+        }
+    }
+    let differing = allowed
+        .iter()
+        .zip(counts)
+        .filter(|((_, most), count)| count != most);
+    differing
+        .map(|((phrase, most), count)| {
+            if count > *most {
+                format!("comments say `{phrase}` {count} times, {most} may: find plainer words")
+            } else {
+                format!("PHRASES: `{phrase}` occurs {count} times, not {most}: lower the number")
+            }
+        })
+        .collect()
+}
+
+/// Returns the words of all comments before the inline tests, in lower case, without punctuation.
+fn comment_words(text: &str) -> Vec<String> {
+    let shipped = text.split("#[cfg(test)]\nmod tests {").next();
+    let lines = shipped.unwrap_or_default().lines();
+    let comments = lines.filter_map(|line| line.trim_start().strip_prefix("//"));
+    comments
+        .flat_map(str::split_whitespace)
+        .map(|word| {
+            let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '`');
+            word.to_lowercase()
+        })
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
 /// Finds string literals of a library that name a flag (`--word`); a program's user may never see
 /// one. `listed` files may: those are arguments or formats of other programs.
 pub fn flags(file: &SourceFile, listed: &[(&str, &str)]) -> Vec<String> {
@@ -148,6 +193,21 @@ mod tests {
         let broken = returning_types(&files(&[("crates/a/src/b.rs", text)]));
         assert_eq!(broken.len(), 2, "{broken:?}");
         assert!(broken[0].contains("b.rs:1:") && broken[1].contains("type D"));
+    }
+
+    #[test]
+    fn phrases_are_counted_in_comments_and_may_only_shrink() {
+        let text = "//! Made anew.\n/// Those\n/// of `that of` it, that of.\n\
+                    fn f() { g(\"anew\") }\n#[cfg(test)]\nmod tests {\n// anew\n}";
+        let sources = files(&[
+            ("crates/a/src/b.rs", text),
+            ("crates/a/tests/b.rs", "//! Anew.\nfn f() {}"),
+        ]);
+        let exact = [("anew", 1), ("those of", 1), ("that of", 1), ("so many", 0)];
+        assert_eq!(phrases(&sources, &exact), [""; 0]);
+        let broken = phrases(&sources, &[("anew", 0), ("those of", 2)]);
+        assert!(broken[0].contains("`anew` 1 times, 0 may"), "{broken:?}");
+        assert!(broken[1].contains("lower the number"), "{broken:?}");
     }
 
     #[test]

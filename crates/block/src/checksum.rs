@@ -115,7 +115,7 @@ pub fn crc32c(state: u32, bytes: &[u8]) -> u32 {
     continue_crc(&CRC32C, state, bytes)
 }
 
-/// Continues a CRC-32 (RFC 1952, that of zlib) over more bytes. The first state is `u32::MAX`; the
+/// Continues a CRC-32 (RFC 1952, as in zlib) over more bytes. The first state is `u32::MAX`; the
 /// checksum is the inverse of the last one.
 pub fn crc32(state: u32, bytes: &[u8]) -> u32 {
     continue_crc(&CRC32, state, bytes)

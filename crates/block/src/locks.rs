@@ -1,10 +1,11 @@
-//! What threads of the cache wait for and count with, named in one place: `schedules/` compiles
-//! the cache with others in their stead, whose order of steps a scheduler decides.
+//! The primitives that threads of the cache use for waiting and counting, named in one place:
+//! `schedules/` compiles the cache with others in their stead, whose order of steps a scheduler
+//! decides.
 //!
-//! In: values. Out: locks of the standard library. **Invariant:** threads that wait are known to
-//! the lock alone. `parking_lot` has one table of them for the process, which a child of `fork`
-//! inherits with threads that it lacks: it then waits for ever, or follows a dangling pointer,
-//! although it uses none of its parent's locks.
+//! In: values. Out: locks of the standard library. **Invariant:** only the lock knows the waiting
+//! threads. `parking_lot` has one table of them for the process, which a child of `fork` inherits
+//! with threads that it lacks: it then waits for ever, or follows a dangling pointer, although it
+//! uses none of its parent's locks.
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use std::sync::{MutexGuard, OnceLock};

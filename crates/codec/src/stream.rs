@@ -1,4 +1,4 @@
-//! Files that are compressed as a whole (gzip, zstd, xz, bzip2, LZMA alone, LZ4's two frames),
+//! Files that are compressed as a whole (gzip, zstd, xz, bzip2, LZMA_Alone, LZ4's two frames),
 //! decoded from front to back.
 //!
 //! Enters a stream, leaves its content. The first bytes identify the format, not the file name.
@@ -46,7 +46,7 @@ impl StreamFormat {
     ///
     /// # Errors
     /// `Limit` if there is no memory for a decoder, `Unsupported` if the build has none. A damaged
-    /// stream fails when it is read, with an `Error` inside of that of I/O.
+    /// stream fails when it is read, with an `Error` inside the I/O error.
     pub fn decode<R: BufRead + Send + 'static>(self, stream: R) -> Result<Box<dyn Read + Send>> {
         self.decode_until(stream, 0, |_| false)
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::error::Error;
 
-/// The kinds of content that get streams of their own.
+/// The kinds of content that get separate streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Categorizers {
     /// PCM audio in WAV, AIFF, CAF, Wave64 and AU files.

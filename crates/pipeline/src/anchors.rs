@@ -3,9 +3,8 @@
 //! An anchor is a position where the top bits of the 64-byte gear hash are zero, on average one in
 //! `2^SPACING_BITS`. Readers find the anchors of each buffer (`Finder`), many at once; only the
 //! segment stage looks them up. The table keeps the newest position for each hash and overwrites
-//! older ones.
-//! **Invariant:** anchors depend on the content alone, from 64 bytes after its start or a hole on;
-//! a position that was found is a hint: the caller compares bytes.
+//! older ones. **Invariant:** anchors depend only on the content, from 64 bytes after its start or
+//! a hole on; a position that was found is a hint: the caller compares bytes.
 
 use crate::gear::roll;
 

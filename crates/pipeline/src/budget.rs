@@ -25,22 +25,22 @@ const KEPT: u64 = 256 << 20;
 /// content, the rest while files are ordered.
 const PER_NODE: u64 = 250;
 
-/// What the stages need.
+/// The memory needs of the stages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Needs {
     /// The requested number of threads.
     pub threads: usize,
     /// Bytes of a full block.
     pub block_size: u32,
-    /// Bytes that the segment stage holds besides full blocks.
+    /// Bytes that the segment stage holds in addition to full blocks.
     pub cutting: u64,
     /// Segments that should be queued, so that workers never wait.
     pub waiting: u64,
     /// Whether new content is compared with full blocks.
     pub compared: bool,
-    /// Bytes that encoding a block takes besides it, without what it reserves.
+    /// Bytes that encoding takes in addition to the block, without its reservation.
     pub encoder: u64,
-    /// What encoding a block needs while it holds a memory permit.
+    /// The memory that encoding a block needs while it holds a memory permit.
     pub memory: Option<MemoryNeeds>,
     /// Bytes of content.
     pub content: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Needs {
     pub nodes: u64,
 }
 
-/// What the stages get.
+/// The memory that the stages get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Budget {
     /// Threads for all stages but encoding.
@@ -74,8 +74,8 @@ impl Needs {
 }
 
 impl Budget {
-    /// Divides `memory` bytes; by default so many as a worker for each thread is likely to need,
-    /// as many as one worker needs in any case, and no more for full blocks than [`KEPT`]. A memory
+    /// Divides `memory` bytes; by default the bytes that a worker for each thread is likely to
+    /// need, at least the needs of one worker, and at most [`KEPT`] for full blocks. A memory
     /// permit is as good as a worker: as many threads as it can keep busy share the work.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The whole pipeline: scan -> dedupe -> order -> segment -> compress -> commit -> finish.
 //!
 //! Enters a source, a writer and options; leaves the image, written by the writer, and a report.
-//! **Invariant:** the image depends on the source and the options alone, not on the number of
+//! **Invariant:** the image depends only on the source and the options, not on the number of
 //! threads, on memory or on timing.
 
 use sinterfs_model::{ImageWriter, Observer, Result, Source, Stage, Summary, Tally, Tree};
@@ -85,8 +85,7 @@ pub fn build(
     })
 }
 
-/// Returns the most memory that a build takes besides what the budget counts, for inodes of so many
-/// bytes.
+/// Returns the most memory that a build takes beyond the budget, for inodes of the given size.
 fn metadata_memory(tree: &Tree, inode: u64) -> u64 {
     let inodes = tree.nodes().len() as u64;
     let of_inodes = inodes.saturating_mul(inode);

@@ -3,8 +3,7 @@
 //!
 //! Enters the first bytes of a file's data (up to a buffer), and the file for the few bytes that
 //! headers point to; leaves `Spans`. Only cost depends on it: a wrong answer puts bytes into the
-//! wrong stream, but never loses any.
-//! **Invariant:** depends on the file's bytes and size alone.
+//! wrong stream, but never loses any. **Invariant:** depends only on the file's bytes and size.
 
 mod audio;
 mod fits;
@@ -57,7 +56,7 @@ const MAGIC: [(usize, &[u8]); 21] = [
     (0, b"hsqs"),               // squashfs
 ];
 
-/// The shortest part of a file that is worth an extent and a stream of its own.
+/// The shortest part of a file that is worth an extent and a separate stream.
 const SHORTEST_PART: u64 = 1 << 10;
 
 /// The beginning of a file's data.
@@ -174,7 +173,7 @@ fn entropy(head: &[u8]) -> f64 {
     }
     let distinct = counts.iter().filter(|&&count| count > 0).count() as u32;
     if distinct < 128 {
-        // below 7 bits whatever the counts are, as text is; spares the logarithms
+        // below 7 bits for any counts, as text is; spares the logarithms
         return f64::from(distinct.max(1)).log2();
     }
     let total = f64::from(total.max(1));

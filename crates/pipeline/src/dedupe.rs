@@ -4,10 +4,9 @@
 //! share it, and a similarity sketch of each if the order needs sketches. Files are equal if size,
 //! XXH3-128 of the data and the layout of holes are equal; the second read (`read`) proves it byte
 //! by byte. A file of unique size is read here only for its sketch, and then not beyond its first
-//! buffer if it is already compressed.
-//! **Invariant:** every file is read at most once, in buffers of `READ_SIZE` bytes; holes are not
-//! read. A file that cannot be read becomes a content of its own and its error is kept; the second
-//! read reports its own error, or the kept one.
+//! buffer if it is already compressed. **Invariant:** every file is read at most once, in buffers
+//! of `READ_SIZE` bytes; holes are not read. A file that cannot be read becomes a separate content
+//! and its error is kept; the second read reports its own error, or the kept one.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -91,7 +90,7 @@ pub(crate) struct FirstRead<'a> {
     pub threads: usize,
 }
 
-/// What identifies the content of a file.
+/// The identity of the content of a file.
 #[derive(Debug, Clone, Copy)]
 struct Fingerprint {
     hash: u128,

@@ -1,6 +1,6 @@
 //! The fingerprint of a content: a hash of its data and of the layout of its holes.
 //!
-//! **Invariant:** depends on data and runs alone, not on the buffers in which the data arrives.
+//! **Invariant:** depends only on data and runs, not on the buffers in which the data arrives.
 
 use xxhash_rust::xxh3::Xxh3;
 

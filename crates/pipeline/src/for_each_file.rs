@@ -1,8 +1,8 @@
 //! Reads every file once, for images whose content is stored elsewhere.
 //!
-//! **Invariant:** every regular file is visited once, whatever the number of its names. A file that
-//! cannot be read is reported and counted, and the others are visited; the first other error ends
-//! the work.
+//! **Invariant:** every regular file is visited once, for any number of names. A file that cannot
+//! be read is reported and counted, and the others are visited; the first other error ends the
+//! work.
 
 use std::cell::Cell;
 use std::sync::Mutex;
@@ -26,7 +26,7 @@ pub struct ReadCounts {
     pub grown: u64,
 }
 
-/// What to do with each file. Called by many threads, each with a state of its own.
+/// The work for each file. Called by many threads, each with its own state.
 pub trait FileVisitor: Sync {
     /// The state of a thread.
     type State;

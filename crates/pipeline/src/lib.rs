@@ -2,9 +2,9 @@
 //!
 //! `build` reads as the pipeline: scan -> dedupe -> order -> segment -> compress -> commit ->
 //! finish; each stage is a file. Files are read at most twice: by `dedupe` to find equal and
-//! similar ones, by `read` in their final order.
-//! **Invariant:** the image depends on the source and the options alone, not on the number of
-//! threads or their timing; memory is bounded (see `build`).
+//! similar ones, by `read` in their final order. **Invariant:** the image depends only on the
+//! source and the options, not on the number of threads or their timing; memory is bounded (see
+//! `build`).
 
 mod anchors;
 mod base;

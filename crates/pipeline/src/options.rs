@@ -16,7 +16,7 @@ pub struct Options {
     pub priorities: Priorities,
     /// Files that come before even those; in small blocks, where blocks hold many files.
     pub hot: HotList,
-    /// What reads may cost, where blocks hold many files.
+    /// The cost that reads may have, if blocks hold many files.
     pub read_cost: ReadCost,
     /// Whether equal files are stored once.
     pub duplicates: bool,

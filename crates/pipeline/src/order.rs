@@ -7,8 +7,8 @@
 //! most `MAX_CANDIDATES` are compared, so time grows as n log n. More than `IN_MEMORY` contents of
 //! a category are ordered in runs of that length, by extension and name. The category with most
 //! bytes comes first. Contents that are already compressed come last, by path. With a price of
-//! reads, large contents come first where few blocks are decoded for them (`large`).
-//! **Invariant:** depends on the tree and the sketches alone; ties are broken by path.
+//! reads, large contents come first where few blocks are decoded for them (`large`). **Invariant:**
+//! depends only on the tree and the sketches; ties are broken by path.
 
 mod chain;
 mod hot;
@@ -164,8 +164,8 @@ fn by_similarity(tree: &Tree, contents: &Contents, clustering: Clustering) -> Re
     let mut groups: Vec<&[u32]> = rest
         .chunk_by(|&a, &b| item(a).category == item(b).category)
         .collect();
-    // the largest stream first: its blocks take longest to encode, and no worker is left alone with
-    // one
+    // the largest stream first: its blocks take longest to encode, and no single worker is left
+    // with one
     groups.sort_by_cached_key(|group| std::cmp::Reverse(bytes(group)));
     let mut ordered = Ordered {
         contents: Vec::with_capacity(contents.items.len()),
@@ -223,7 +223,7 @@ impl Group<'_> {
         (category != Category::Text).then_some((category, factor))
     }
 
-    /// Chains the contents by similarity; those of at least `large` bytes begin clusters first.
+    /// Chains the contents by similarity; contents of at least `large` bytes begin clusters first.
     fn chain(&self, min_agreement: usize, large: u64) -> Result<Chain> {
         let rules = ChainRules {
             min_agreement,

@@ -188,7 +188,7 @@ impl<'a> StagePlan<'a> {
         reads
     }
 
-    /// Returns the number of bytes in which matches are searched, those of the base included.
+    /// Returns the number of bytes in which matches are searched, including the base's.
     fn compared_bytes(&self, reads: &ReadPlan<'_>) -> u64 {
         match &self.base {
             Some(base) => {

@@ -13,8 +13,8 @@ const DEFAULT: &[u8] = b"AppRun";
 /// The most symlinks on the way to a file, as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// Fails unless the file at a path of a changed tree can run; an empty path is that of the
-/// program that runs if none is chosen, which may be missing.
+/// Fails unless the file at a path of a changed tree can run; an empty path means the default
+/// program, which may be missing.
 ///
 /// # Errors
 /// `Invalid` for a file that does not run, `NotFound` if there is none.
@@ -40,7 +40,7 @@ pub fn check_program(tree: &Tree, transform: &Transform, path: &[u8]) -> Result<
     }
 }
 
-/// What a path leads to.
+/// The target of a path.
 enum ProgramEntry {
     File(NodeId),
     Nothing,

@@ -2,7 +2,7 @@
 //!
 //! Enters a content with the files that probably share it; leaves data and holes for a sink, then
 //! the duplicates that differ. Each duplicate is read along in the same buffers and compared; one
-//! that differs, cannot be read or changed is rejected and becomes a content of its own.
+//! that differs, cannot be read or changed is rejected and becomes a separate content.
 //! **Invariant:** what the sink received is what is stored: at most the scanned size, less if the
 //! file ended or failed earlier. The observer is warned once for each file with problems.
 
@@ -39,7 +39,7 @@ pub(crate) enum ContentItem {
     },
     /// A hole of the given length.
     Hole(u64),
-    /// What the file wants of its layout; before its data.
+    /// The layout options of the file; before its data.
     Layout(FileLayout),
     /// The end of the content.
     End {

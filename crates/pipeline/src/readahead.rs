@@ -107,7 +107,7 @@ pub(crate) struct Readahead {
 struct State {
     /// The first position not claimed yet.
     next: usize,
-    /// The position whose items the consumer takes; that of the first slot.
+    /// The position whose items the consumer takes, which is the first slot's.
     head: usize,
     /// Bytes that wait for the consumer or are being read.
     used: u64,

@@ -1,4 +1,4 @@
-//! What a build did, in numbers.
+//! The results of a build, in numbers.
 
 use sinterfs_model::{Summary, TreeStats};
 
@@ -6,7 +6,7 @@ use sinterfs_model::{Summary, TreeStats};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// What was packed, with sizes as stored.
+    /// The packed files, with sizes as stored.
     pub tree: TreeStats,
     /// Entries that the scan could not read and left out, or left empty (directories).
     pub left_out: u64,
@@ -18,7 +18,7 @@ pub struct Report {
     /// Files that could not be read once and were read whole later. Their content is right; what
     /// the first attempt was for (order, duplicates) is not what a sound disk gives.
     pub retried: u64,
-    /// Files whose content is that of another one.
+    /// Files whose content equals another file's.
     pub duplicates: u64,
     /// Bytes of those files.
     pub duplicate_bytes: u64,
@@ -34,7 +34,8 @@ pub struct Report {
     pub unused_bytes: u64,
     /// The memory limit of the pipeline in bytes.
     pub memory: u64,
-    /// The most bytes that the program itself, names and the metadata of the image take besides.
+    /// The most bytes that the program itself, names and the metadata of the image take in
+    /// addition.
     pub metadata_memory: u64,
     /// The writer's summary of the image.
     pub image: Summary,

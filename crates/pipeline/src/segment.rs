@@ -2,9 +2,8 @@
 //!
 //! Enters the data of the contents in order; leaves `Segment`s and, for each content, its extents:
 //! `solid` for blocks that hold any content, `per_file` for units of single files, `stream` for
-//! blocks in which contents follow each other.
-//! **Invariant:** segments are numbered when they are complete, from 0 without gaps; the result
-//! depends on the contents and their order alone.
+//! blocks in which contents follow each other. **Invariant:** segments are numbered when they are
+//! complete, from 0 without gaps; the result depends only on the contents and their order.
 
 pub(crate) mod base_follow;
 pub(crate) mod per_file;

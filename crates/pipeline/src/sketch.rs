@@ -2,8 +2,8 @@
 //!
 //! The expected share of equal values in the sketches of two files is the share of windows that
 //! they have in common. The gear hash selects the sample (1 of 16 windows), so the sample moves
-//! along with inserted bytes.
-//! **Invariant:** the sketch depends on the bytes alone, not on how they were cut into reads.
+//! along with inserted bytes. **Invariant:** the sketch depends only on the bytes, not on how they
+//! were cut into reads.
 
 use crate::gear::GEAR;
 

@@ -1,6 +1,6 @@
 //! The sketches of all files: in memory, or in a scratch file if there are many.
 //!
-//! Enters sketches from many threads, by file number; leaves those of a run of files.
+//! Enters sketches from many threads, by file number; leaves the sketches of a run of files.
 //! **Invariant:** at most `IN_MEMORY` sketches are in memory at a time.
 
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! Scratch files, for data that exceeds the memory limit while a build runs.
 //!
 //! Enters the directory to use; leaves unnamed files, which the system removes when they are
-//! closed, however the process ends. **Invariant:** no name is left behind.
+//! closed, however the process ends. **Invariant:** no name is left.
 
 use std::fs::File;
 use std::io;

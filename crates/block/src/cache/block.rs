@@ -46,7 +46,7 @@ pub(super) struct Block {
     weighing: Mutex<()>,
     /// How many read it, decode it or will need it soon.
     users: AtomicUsize,
-    /// The bytes that are decoded, for those who must not wait.
+    /// The decoded bytes, for readers that must not wait.
     ready: AtomicU64,
 }
 

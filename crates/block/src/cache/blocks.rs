@@ -1,8 +1,8 @@
 //! The cached blocks, and the threads that decode them in the background.
 //!
 //! In: blocks that readers wait for, or will need. Out: the same, further decoded. **Invariant:**
-//! there is a limit to the threads, and to those that decode at the same time; what they decode is
-//! what a reader would decode, and a failure is for the reader who meets it.
+//! the number of threads, and of threads that decode at the same time, is limited; they decode the
+//! same bytes as a reader would, and a failure is reported to the reader that meets it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -224,7 +224,7 @@ impl Drop for CountedThread {
 /// Decodes a block to its end while anything else refers to it.
 fn finish(blocks: &Blocks, key: u128, block: &Arc<Block>) {
     let in_use = InUse::new(Arc::clone(block));
-    // a reader of the bytes behind a failure finds it again
+    // a reader of the bytes after a failure finds it again
     while Arc::strong_count(block) > 2 && matches!(block.advance(), Ok(true)) {}
     drop(in_use);
     // what it takes more than before may evict it

@@ -1,8 +1,8 @@
 //! An entry of the cache, and which of them are evicted when it is full.
 //!
 //! In: entries. Out: their weight in bytes, and whether they may be evicted. **Invariant:** a block
-//! that is in use is not evicted: it would be decoded anew by the next reader, while this one goes
-//! on. What is evicted is freed after the lock of the cache is released.
+//! that is in use is not evicted: the next reader would decode it again, while this one continues.
+//! Evicted blocks are freed after the lock of the cache is released.
 
 use std::sync::Arc;
 

@@ -21,7 +21,7 @@ impl<T> FairMutex<T> {
         }
     }
 
-    /// Waits for the value, behind the thread that waits already.
+    /// Waits for the value, after the thread that is already waiting.
     pub(super) fn lock(&self) -> MutexGuard<'_, T> {
         let _next = self.next.lock();
         self.value.lock()
@@ -33,7 +33,7 @@ impl<T> FairMutex<T> {
         self.value.try_lock()
     }
 
-    /// Unlocks for a thread that waits, if any does, and locks again behind it.
+    /// Unlocks for a waiting thread, if there is one, and locks again after it.
     pub(super) fn hand_over<'a>(&'a self, held: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         drop(held);
         self.lock()

@@ -26,7 +26,7 @@ const THRESHOLD: u64 = 256 << 10;
 /// How much is prepared for each byte that was read in turn.
 const FACTOR: u64 = 16;
 
-/// The bytes after which what is needed next is found out anew.
+/// The bytes after which the next needed blocks are determined again.
 const STEP: u64 = 128 << 10;
 
 /// The most files that are watched.

@@ -8,10 +8,10 @@
 //! read tries again, and bytes before damage stay readable. A block that is being read or decoded
 //! is not evicted. Memory is bounded by the capacity, plus the blocks that are being decoded.
 //!
-//! A block in progress can take more memory than a finished one, since some decoders have a window
-//! of their own. Such a block is finished in the background: otherwise blocks in progress would
-//! evict each other, and decoding would start again each time. With decoding ahead enabled, any
-//! block that fits is finished, and the next one started, while readers wait long for decoders.
+//! A block in progress can take more memory than a finished one, since some decoders have their own
+//! window. Such a block is finished in the background: otherwise blocks in progress would evict
+//! each other, and decoding would start again each time. With decoding ahead enabled, any block
+//! that fits is finished, and the next one started, while readers wait long for decoders.
 
 mod ahead;
 mod block;
@@ -116,10 +116,10 @@ impl BlockCache {
         self.ahead.enable();
     }
 
-    /// Takes notice of a read of `len` bytes of a file, before it is done. If the file is read in
-    /// turn, and decoding ahead is enabled, decodes what its reader needs next on other processors:
-    /// of the blocks that `needs` lists for so many bytes of the file from `offset` on, in the
-    /// order in which they are needed. They stay in the cache until they are read.
+    /// Takes notice of a read of `len` bytes of a file, before it is done. If the file is read
+    /// sequentially, and decoding ahead is enabled, decodes the next needed blocks on other
+    /// processors: the blocks that `needs` lists for a number of bytes of the file from `offset`
+    /// on, in the order in which they are needed. They stay in the cache until they are read.
     ///
     /// `file` is unique among the files of all images that share this cache; it begins with the 32
     /// bits of its image, as the keys of blocks do.

@@ -1,5 +1,5 @@
 //! Decoded blocks in a file: for readers that read an image twice, the second time in another order
-//! than that of its blocks.
+//! than the order of its blocks.
 //!
 //! In: blocks as they are opened. Out: the same, decoded to the end the first time, and read from
 //! the file afterwards. **Invariant:** a block that cannot be written is decoded again.

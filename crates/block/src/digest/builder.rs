@@ -1,6 +1,6 @@
 //! Computes digests of bytes that arrive in order.
 //!
-//! **Invariant:** the digests depend on the bytes alone, not on how they were split into calls.
+//! **Invariant:** the digests depend only on the bytes, not on how they were split into calls.
 
 use std::fmt;
 
@@ -58,7 +58,7 @@ impl DigestBuilder {
         self.finish_as(VERSION, &[])
     }
 
-    /// Returns the digests with a table, whose meaning is that of the image's format.
+    /// Returns the digests with a table, whose meaning the image's format defines.
     pub fn finish_with_table(self, table: &[u64]) -> Result<Digests> {
         self.finish_as(WITH_TABLE, table)
     }

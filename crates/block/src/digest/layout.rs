@@ -41,7 +41,7 @@ pub(super) struct Header {
     pub(super) hash: U16,
     pub(super) leaf_bits: U16,
     pub(super) covered: U64,
-    /// Entries of the table behind the hashes, 8 bytes each; 0 in version 1.
+    /// Entries of the table after the hashes, 8 bytes each; 0 in version 1.
     pub(super) entries: U64,
 }
 

@@ -116,8 +116,7 @@ impl Verified {
         start..end.min(self.digests.covered())
     }
 
-    /// Reads a leaf and compares its hash; wrong bytes that came from a server are asked for once
-    /// more.
+    /// Reads a leaf and compares its hash; wrong bytes from a server are requested once more.
     fn leaf(&self, leaf: u64) -> Result<Bytes> {
         let Range { start, end } = self.range(leaf);
         let at = self.start.saturating_add(start);

@@ -1,4 +1,4 @@
-//! A range of a source as a source: an image behind a header, or in a partition.
+//! A range of a source as a source: an image after a header, or in a partition.
 
 use std::fmt;
 use std::ops::Range;

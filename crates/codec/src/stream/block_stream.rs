@@ -10,7 +10,7 @@ use super::input::Input;
 
 /// A stream of blocks.
 pub(super) trait BlockStream {
-    /// What the stream is read from.
+    /// The source of the stream.
     type Source;
 
     /// Decodes the next block into `content`, in place of what it has; returns whether there was
@@ -24,7 +24,7 @@ pub(super) trait BlockStream {
 /// The content of a stream of blocks.
 pub(super) struct BlockDecoder<B> {
     blocks: B,
-    /// What the block decoded to, of which `used` bytes were read.
+    /// The decoded block, of which `used` bytes were read.
     content: Vec<u8>,
     used: usize,
     is_ended: bool,
@@ -47,7 +47,7 @@ impl<B: BlockStream> Read for BlockDecoder<B> {
         while self.used == self.content.len() && !self.is_ended {
             let next = self.blocks.next_block(&mut self.content);
             self.is_ended = !matches!(next, Ok(true));
-            // behind the last block and an error, nothing is left
+            // after the last block and after an error, nothing is left
             self.used = if self.is_ended { self.content.len() } else { 0 };
             next?;
         }

@@ -1,10 +1,10 @@
 //! Streams one after the other, of one format or of several, read as one.
 //!
-//! Zeros may be between and behind them: with that, what is read is what the kernel takes as an
-//! initramfs (its Documentation/driver-api/early-userspace/buffer-format.rst), beside what the
-//! programs themselves concatenate. **Invariant:** a decoder has read exactly its own stream when
-//! it ends; bytes that begin no known format are an error with their position, unless the caller
-//! takes them as they are.
+//! Zeros may be between and after them: this accepts everything that the kernel accepts as an
+//! initramfs (its Documentation/driver-api/early-userspace/buffer-format.rst), and everything that
+//! the programs themselves concatenate. **Invariant:** a decoder has read exactly its own stream
+//! when it ends; bytes that begin no known format are an error with their position, unless the
+//! caller takes them as they are.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
@@ -86,7 +86,7 @@ impl<R: BufRead + Send + 'static> Read for Concatenated<R> {
     }
 }
 
-/// Adds the stream to the error of its decoder; those of reading stay as they are.
+/// Adds the stream to the error of its decoder; errors of reading are not changed.
 #[cold]
 fn located(error: io::Error, format: StreamFormat, at: u64) -> io::Error {
     let own = error

@@ -1,4 +1,4 @@
-//! What decodes one stream.
+//! The decoder of one stream.
 //!
 //! **Invariant:** at the end of the content exactly the stream has been read.
 

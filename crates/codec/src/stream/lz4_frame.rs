@@ -2,7 +2,7 @@
 //!
 //! Spec: lz4_Frame_format.md 1.6.4. **Invariant:** all checksums that a frame has are compared; a
 //! block decodes to no more than the frame says, at most 4 MiB, and refers to at most 64 KiB before
-//! it. Frames with a dictionary of their own are refused.
+//! it. Frames with a dictionary are refused.
 
 use std::io::{self, BufRead, Read};
 
@@ -31,7 +31,7 @@ pub(super) fn decoder<R: BufRead + Send + 'static>(input: Input<R>) -> Result<Bo
     })))
 }
 
-/// What the descriptor of a frame says.
+/// The contents of the descriptor of a frame.
 #[derive(Debug, Clone, Copy)]
 struct FrameHeader {
     are_linked: bool,

@@ -134,7 +134,7 @@ impl BaseBlocks {
     }
 
     /// Records the anchors of all blocks. Threads find them; they are recorded in order, so that
-    /// the table depends on the blocks alone.
+    /// the table depends only on the blocks.
     pub fn note_anchors(
         &self,
         spacing: Spacing,

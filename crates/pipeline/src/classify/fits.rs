@@ -86,8 +86,8 @@ fn value(card: &[u8; CARD]) -> &str {
     std::str::from_utf8(value).unwrap_or_default().trim()
 }
 
-/// Determines from a sample whether a pixel resembles the next one or, as behind a colour filter,
-/// the one after it, and which low bits are always zero.
+/// Determines from a sample whether a pixel resembles the next one or, as with a colour filter, the
+/// one after it, and which low bits are always zero.
 fn layout(sample: &[u8]) -> RawImage {
     let (pairs, _) = sample.as_chunks::<2>();
     let pixels: Vec<u16> = pairs.iter().map(|&pair| u16::from_be_bytes(pair)).collect();

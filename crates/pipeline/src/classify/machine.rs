@@ -1,8 +1,8 @@
 //! Detects the machine of a program or library by its header: ELF (gABI chapter 4), PE (the COFF
 //! file header), Mach-O (`mach_header`). The members of `ar` archives are not inspected.
 //!
-//! Enters the first bytes of a file; leaves the machine, or `None` for other files.
-//! **Invariant:** depends on the given bytes alone; a wrong header costs density, never bytes.
+//! Enters the first bytes of a file; leaves the machine, or `None` for other files. **Invariant:**
+//! depends only on the given bytes; a wrong header costs density, never bytes.
 
 use sinterfs_model::Machine;
 

@@ -6,7 +6,7 @@
 
 use sinterfs_model::Category;
 
-/// A part of a file with a category of its own.
+/// A part of a file with its own category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub start: u64,

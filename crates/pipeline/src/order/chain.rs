@@ -2,8 +2,8 @@
 //!
 //! Enters contents with their sketches; leaves a permutation of them, in clusters: after a content
 //! comes the most similar one left; where none is similar enough, the next one in the given order
-//! begins a cluster, large ones before all others. **Invariant:** depends on the sketches, the
-//! sizes and the given order alone; time grows as n log n.
+//! begins a cluster, large ones before all others. **Invariant:** depends only on the sketches, the
+//! sizes and the given order; time grows as n log n.
 
 use std::cmp::Reverse;
 
@@ -20,11 +20,12 @@ pub(super) struct Chain {
     pub(super) new_bytes: u64,
 }
 
-/// What a chain depends on besides the sketches.
+/// The input of a chain in addition to the sketches.
 pub(super) struct ChainRules<S> {
     /// The fewest equal sketch values of neighbours in a cluster.
     pub(super) min_agreement: usize,
-    /// Contents of at least so many bytes begin clusters first, the largest one before all others.
+    /// Contents of at least this many bytes begin clusters first, the largest one before all
+    /// others.
     pub(super) large: u64,
     /// Returns the bytes of a content.
     pub(super) size: S,
@@ -125,7 +126,7 @@ impl Lists {
         self.placed[rank as usize] = true;
     }
 
-    /// Returns the content not yet placed whose sketch has most values in common with that of
+    /// Returns the content not yet placed whose sketch has most values in common with the sketch of
     /// `rank`, and their number; of several, the one of least rank.
     fn most_like(
         &mut self,

@@ -7,7 +7,7 @@
 //! only, the largest refer to the fewest blocks. `first_in_blocks` leaves the contents in the
 //! blocks that the chain gives them, and moves the large ones to the beginnings of these.
 //!
-//! **Invariant:** depends on the chain and the sizes alone; `first_in_category` keeps clusters
+//! **Invariant:** depends only on the chain and the sizes; `first_in_category` keeps clusters
 //! whole.
 
 use super::chain::Chain;

@@ -82,7 +82,7 @@ impl BaseFollower {
     }
 }
 
-/// What is used of a base.
+/// The used parts of a base.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct BaseUsage {
     /// The used blocks, ascending.
@@ -94,8 +94,7 @@ pub(crate) struct BaseUsage {
 }
 
 impl BaseUsage {
-    /// Counts what extents use of the base. Blocks are by order of opening, those of the base
-    /// first.
+    /// Counts what extents use of the base. Blocks are in order of opening, the base's first.
     pub fn of(base: &BaseBlocks, extents: &[MapExtent]) -> Self {
         let mut ranges: Vec<(u32, u32, u32)> = extents
             .iter()

@@ -1,15 +1,15 @@
 //! Cuts each file separately into units; tails of files share fragments.
 //!
-//! Enters the data of the contents in order; leaves each whole unit as a `Segment` of its own at
-//! once, and the tail of a content, as `Tails` says, in a segment of its own or in the open
-//! fragment of its category. A fragment becomes a segment when the next tail does not fit: with
-//! several open fragments and best fit they were fuller, but similar tails were separated
-//! (docs/pipeline.md). Units of zeros, read or skipped, are holes where the format has holes. Where
-//! the format asks for repeats (see `repeats`), segments are emitted with them and stored whole,
-//! unless the encoder decides otherwise. Where the format allows it, a tail, or its last part, that
-//! a fragment already contains is not stored again (see `tail_dedup`).
-//! **Invariant:** see `Geometry::PerFile`; the segments of a content have consecutive numbers.
-//! Memory: 16 bytes a unit of data, one unit, and one fragment for each category.
+//! Enters the data of the contents in order; leaves each whole unit as a separate `Segment` at
+//! once, and the tail of a content, as `Tails` says, in a separate segment or in the open fragment
+//! of its category. A fragment becomes a segment when the next tail does not fit: with several open
+//! fragments and best fit they were fuller, but similar tails were separated (docs/pipeline.md).
+//! Units of zeros, read or skipped, are holes where the format has holes. Where the format asks for
+//! repeats (see `repeats`), segments are emitted with them and stored whole, unless the encoder
+//! decides otherwise. Where the format allows it, a tail, or its last part, that a fragment already
+//! contains is not stored again (see `tail_dedup`). **Invariant:** see `Geometry::PerFile`; the
+//! segments of a content have consecutive numbers. Memory: 16 bytes a unit of data, one unit, and
+//! one fragment for each category.
 
 use std::sync::Arc;
 
@@ -26,12 +26,12 @@ use crate::segment::tail_dedup::{self, TailIndex, TailMatch};
 /// The most units in memory: the open fragment of each category, and the unit being filled.
 pub(crate) const OPEN_UNITS: usize = Machine::ALL.len() + 3 + 1;
 
-/// How content is cut.
+/// Options for cutting content.
 #[derive(Debug, Clone)]
 pub(crate) struct PerFileOptions {
     /// Bytes of a unit.
     pub unit: u32,
-    /// Where the tails of contents are stored.
+    /// The place of the tails of contents.
     pub tails: TailPlacement,
     /// Whether units of zeros are holes.
     pub holes: bool,

@@ -1,13 +1,14 @@
-//! What a reader of the current content decodes, and the price of references that add to it.
+//! The blocks that a reader of the current content decodes, and the price of references that add to
+//! them.
 //!
 //! Enters the ranges that a content uses; leaves a decision for each match in another block. A
 //! reader decodes a block from its beginning as far as it is needed, so a match costs what it makes
-//! the reader decode beyond what the content needs of that block already. What is refused counts
-//! for later matches in the same block: many short ones are worth as much as a long one. The price
+//! the reader decode beyond what the content needs of that block already. Refused matches count for
+//! later matches in the same block: many short ones are worth as much as a long one. The price
 //! doubles when what was accepted makes a reader decode as much as the content is long, and so on.
-//! It is higher in categories whose contents repeat each other (`PriceFactor`).
-//! **Invariant:** depends on the content and the matches alone. Memory: 24 bytes for each block
-//! that the content uses or matches.
+//! It is higher in categories whose contents repeat each other (`PriceFactor`). **Invariant:**
+//! depends only on the content and the matches. Memory: 24 bytes for each block that the content
+//! uses or matches.
 
 use std::collections::HashMap;
 
@@ -66,7 +67,7 @@ impl Reach {
         let own = self.len.max(FULL_PRICE_FROM);
         let price = price.saturating_mul(own.saturating_add(self.accepted)) / own;
         let price = self.factor.times(price);
-        // a content that is all in another block needs no block of its own
+        // a content that is completely in another block needs no further block
         if len == self.len || block.refused + len >= price {
             self.accepted = self.accepted.saturating_add(decoded);
             return true;

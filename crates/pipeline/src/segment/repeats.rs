@@ -3,9 +3,8 @@
 //! Enters segments in sequence, with their anchors; leaves for each the ranges that an earlier
 //! segment, or its own beginning, contains. Repeats may themselves be referred to: the format
 //! decides which it can use when both segments are encoded, and the newest position is most likely
-//! to match what follows.
-//! **Invariant:** every repeat was compared byte by byte; the repeats of a segment are in order and
-//! do not overlap. Memory: that of `MatchStore` and the table of anchors.
+//! to match what follows. **Invariant:** every repeat was compared byte by byte; the repeats of a
+//! segment are in order and do not overlap. Memory: `MatchStore` and the table of anchors.
 
 use std::sync::Arc;
 

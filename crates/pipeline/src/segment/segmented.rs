@@ -10,8 +10,7 @@ use super::base_follow::BaseUsage;
 /// The extents of one content.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExtentList {
-    /// The end of its extents in `Segmented::extents`; they begin where those of the previous list
-    /// end.
+    /// The end of its extents in `Segmented::extents`; they begin at the end of the previous list.
     pub end: u64,
     /// Its length in bytes, holes included.
     pub size: u64,
@@ -28,7 +27,7 @@ pub(crate) struct Segmented {
     pub segments: u32,
     /// Bytes that matched stored content and were not stored again.
     pub matched: u64,
-    /// What the extents use of the base.
+    /// The parts of the base that the extents use.
     pub used: BaseUsage,
 }
 

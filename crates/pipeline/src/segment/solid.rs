@@ -6,11 +6,10 @@
 //! compared byte by byte and extended both ways. Content of a category with a granularity is cut,
 //! in blocks and in matches, at multiples of it from the beginning of each buffer. The blocks of a
 //! base count as stored before everything else, and a content that the base probably has is
-//! compared with that.
-//! **Invariant:** an extent refers only to bytes that are already stored and never change. Blocks
-//! are numbered in the order in which they become full, those of the base that are used after them;
-//! the result depends on the base, the contents and their order alone. Memory: that of
-//! `MatchStore`, 16 bytes an extent and the table of anchors.
+//! compared with that. **Invariant:** an extent refers only to bytes that are already stored and
+//! never change. Blocks are numbered in the order in which they become full, then the used blocks
+//! of the base; the result depends only on the base, the contents and their order. Memory:
+//! `MatchStore`, 16 bytes per extent and the table of anchors.
 
 mod scan;
 
@@ -69,7 +68,7 @@ pub(crate) struct SolidOptions {
     pub codec_window: u64,
     /// The most bytes of all content, including the base.
     pub total: u64,
-    /// What reads may cost.
+    /// The cost that reads may have.
     pub read_cost: ReadCost,
     /// The factor of the price of references, where it is not 1.
     pub price_factors: Vec<(Category, PriceFactor)>,
@@ -107,7 +106,7 @@ struct OpenContent {
     follow: Option<BlockPosition>,
     /// The list of the base that this content has followed so far.
     base_list: Option<BaseFollower>,
-    /// What a reader of it decodes, if reads have a price.
+    /// The blocks that a reader of it decodes, if reads have a price.
     reach: Option<Reach>,
 }
 

@@ -2,9 +2,9 @@
 //!
 //! Enters text such as `ug+rx,o-w`, `a=rX`, `D755,F644`, `norm`; leaves a function of mode bits.
 //! The grammar of a clause is `[DF][ugoa...][+-=][rwxXst...|ugo]...` or `[DF]OCTAL`; `D` limits a
-//! clause to directories and `F` to everything else. `norm` stands for `ug-st,=Xr`.
-//! **Invariant:** a clause without `ugoa` means all of them; the umask of the process plays no
-//! part, so that an image does not depend on it.
+//! clause to directories and `F` to everything else. `norm` means `ug-st,=Xr`. **Invariant:** a
+//! clause without `ugoa` means all of them; the umask of the process plays no part, so that an
+//! image does not depend on it.
 
 use std::str::FromStr;
 

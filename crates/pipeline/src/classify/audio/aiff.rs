@@ -5,7 +5,7 @@ use sinterfs_model::{ByteOrder, Waveform};
 use super::samples::{Audio, CHUNKS, Form, samples};
 use crate::classify::probe::Probe;
 
-/// Finds the samples behind `FORM`.
+/// Finds the samples after `FORM`.
 pub(super) fn find(probe: &mut Probe<'_>) -> Option<Audio> {
     let compressed = match &probe.get(8)? {
         b"AIFF" => false,
@@ -22,7 +22,7 @@ pub(super) fn find(probe: &mut Probe<'_>) -> Option<Audio> {
         match &name {
             b"COMM" => form = Some(waveform(probe, start, size, compressed)?),
             b"SSND" => {
-                // samples begin so many bytes behind this number and the next
+                // samples begin this number of bytes after this field and the next one
                 let offset = u64::from(u32::from_be_bytes(probe.get(start)?));
                 sound = Some((start + 8 + offset, size.checked_sub(8 + offset)?));
             }

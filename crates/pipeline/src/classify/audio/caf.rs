@@ -13,7 +13,7 @@ const LITTLE: u32 = 2;
 /// A size that is not known: up to the end.
 const UNKNOWN: i64 = -1;
 
-/// Finds the samples behind `caff`.
+/// Finds the samples after `caff`.
 pub(super) fn find(probe: &mut Probe<'_>) -> Option<Audio> {
     if probe.get(4)? != [0, 1] || probe.get(8)? != *b"desc" {
         return None;
@@ -27,7 +27,7 @@ pub(super) fn find(probe: &mut Probe<'_>) -> Option<Audio> {
         match &name {
             b"desc" if size >= 32 => form = Some(waveform(probe, start)?),
             b"data" => {
-                // behind the number of edits
+                // after the number of edits
                 let len = match size {
                     UNKNOWN => u64::MAX,
                     size => u64::try_from(size).ok()?.checked_sub(4)?,

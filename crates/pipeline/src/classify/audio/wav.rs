@@ -11,13 +11,13 @@ const PCM: u16 = 1;
 /// The format is named by a GUID.
 const EXTENSIBLE: u16 = 0xfffe;
 
-/// What follows the format's number in a GUID of the registered formats.
+/// The bytes after the format's number in a GUID of the registered formats.
 const REGISTERED: [u8; 14] = [0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xaa, 0, 0x38, 0x9b, 0x71];
 
 /// A size that is stored elsewhere.
 const ELSEWHERE: u32 = u32::MAX;
 
-/// Finds the samples behind `RIFF`, `RF64` or `BW64`.
+/// Finds the samples after `RIFF`, `RF64` or `BW64`.
 pub(super) fn riff(probe: &mut Probe<'_>) -> Option<Audio> {
     if probe.get(8)? != *b"WAVE" {
         return None;
@@ -47,7 +47,7 @@ pub(super) fn riff(probe: &mut Probe<'_>) -> Option<Audio> {
     None
 }
 
-/// What follows the first four letters in a GUID of Wave64.
+/// The bytes after the first four letters in a GUID of Wave64.
 const RIFF_TAIL: [u8; 12] = [
     0x2e, 0x91, 0xcf, 0x11, 0xa5, 0xd6, 0x28, 0xdb, 0x04, 0xc1, 0, 0,
 ];
