@@ -130,9 +130,12 @@ impl Loss {
 
     /// Returns the options that its text refers to.
     pub fn settings(&self) -> impl Iterator<Item = Setting> + use<> {
+        let limit = Setting::MaxZeros;
         let option = match self.kind {
             LossKind::Precision { kept_by } => kept_by.map(|(option, _)| option),
-            LossKind::Entries | LossKind::Metadata => None,
+            LossKind::Entries | LossKind::Metadata => {
+                self.what.contains(&limit.to_string()).then_some(limit)
+            }
         };
         option.into_iter()
     }

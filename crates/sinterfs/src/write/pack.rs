@@ -136,6 +136,7 @@ impl Work<'_> {
             lookback: request.lookback,
             read_cost: request.read_cost.unwrap_or(level.read_cost),
             memory: request.memory,
+            max_zeros: request.max_zeros(),
             scratch: request.scratch_dir(),
             categorizers: request
                 .categorizers

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sinterfs_model::TailPlacement;
+use sinterfs_model::{MAX_ZEROS, TailPlacement};
 use sinterfs_pipeline::source::archive::ImpliedDirectories;
 use sinterfs_pipeline::source::{Action, Shard, XattrFilter};
 use sinterfs_pipeline::{Categorizers, Order, ReadCost};
@@ -129,6 +129,9 @@ pub struct BuildRequest {
     /// The bytes of memory that the build may take; `None` means 512 MiB and as much again for
     /// each thread, or what one thread needs if that is more.
     pub memory: Option<u64>,
+    /// The most bytes of holes that a format without holes stores, and composefs hashes, as zeros;
+    /// more are an error. `None` means 256 GiB.
+    pub max_zeros: Option<u64>,
     /// The directory of scratch files; `None` means that of the image, or that of temporary files
     /// if the image goes to standard output.
     pub scratch: Option<PathBuf>,
@@ -233,6 +236,7 @@ impl BuildRequest {
             lookback: None,
             read_cost: None,
             memory: None,
+            max_zeros: None,
             scratch: None,
             order: None,
             sort: None,
@@ -302,6 +306,11 @@ impl BuildRequest {
         } else {
             self.attributes.clone()
         }
+    }
+
+    /// Returns the most bytes of holes that are stored as zeros.
+    pub(crate) fn max_zeros(&self) -> u64 {
+        self.max_zeros.unwrap_or(MAX_ZEROS)
     }
 
     /// Returns the directory for scratch files.

@@ -65,7 +65,7 @@ fn build_from_input(
     let counting = WarningCounter::new(observer);
     let packed = input.read(&counting, |source, observer| {
         let mut tree = source.scan(observer)?;
-        sinterfs_pipeline::refuse_long_holes(source, &tree)?;
+        sinterfs_pipeline::refuse_long_holes(source, &tree, request.max_zeros())?;
         let left_out = counting.count();
         let reader = ContentHasher::new(&tree, store.as_ref(), observer);
         let counts =
