@@ -13,6 +13,11 @@ use crate::{flags, messages, standard_files};
 pub fn name(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
+        if !chunk.valid().bytes().any(may_be_escaped) {
+            shown.push_str(chunk.valid());
+            shown.extend(chunk.invalid().iter().copied().map(escape));
+            continue;
+        }
         for c in chunk.valid().chars() {
             match c {
                 '\\' => shown.push_str("\\\\"),
@@ -25,6 +30,12 @@ pub fn name(bytes: &[u8]) -> String {
         shown.extend(chunk.invalid().iter().copied().map(escape));
     }
     shown
+}
+
+/// Returns whether a byte of UTF-8 begins a character that may not be shown as it is: a backslash or
+/// a control character, of which U+0080 to U+009F begin with `c2`.
+fn may_be_escaped(byte: u8) -> bool {
+    byte.is_ascii_control() || matches!(byte, b'\\' | 0xc2)
 }
 
 /// Shows a name or path in JSON: a backslash doubled, bytes that are not UTF-8 as `\\xNN`; what
