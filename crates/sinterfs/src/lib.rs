@@ -11,6 +11,8 @@ mod equal_leaves;
 mod format;
 mod handle;
 mod info;
+#[cfg(feature = "write")]
+mod kept_warnings;
 mod open;
 mod open_options;
 mod place;
