@@ -396,3 +396,42 @@ fn names_that_joliet_changes_are_named() {
         &image,
     ]);
 }
+
+#[test]
+fn what_joliet_lacks_is_named() {
+    let work = Work::new();
+    let (tree, image) = (work.path("t"), work.path("i.iso"));
+    fs::create_dir(&tree).unwrap();
+    fs::write(work.path("t/fine"), "x").unwrap();
+    std::os::unix::fs::symlink("fine", work.path("t/link")).unwrap();
+    support::shell(
+        work.0.path(),
+        "mkfifo t/pipe; touch -h -d @1000000000 t t/*",
+    );
+    ran(&["build", "-q", &tree, "-o", &work.path("i.dwarfs")]);
+    for from in [["build", &tree], ["convert", &work.path("i.dwarfs")]] {
+        let args = [&from[..], &["-q", "--force", "--strict", "-o", &image]].concat();
+        let made = output(&args);
+        let words = words_of(&made);
+        assert!(made.status.success(), "{words}");
+        for named in [
+            "link",
+            "pipe",
+            "2 symlinks and special files that Joliet lacks",
+        ] {
+            assert!(words.contains(named), "{words}");
+        }
+        assert!(!words.contains("fine"), "{words}");
+    }
+    let alone = output(&[
+        "build",
+        "-q",
+        "--force",
+        &tree,
+        "-E",
+        "no-joliet",
+        "-o",
+        &image,
+    ]);
+    assert!(!words_of(&alone).contains("Joliet"), "{}", words_of(&alone));
+}
