@@ -242,3 +242,27 @@ fn an_image_runs_no_file_that_is_not_executable() {
     let output = script(work.path(), text);
     assert!(output.status.success(), "{output:?}");
 }
+
+#[test]
+fn twenty_thousand_levels_take_little_time_and_memory() {
+    let work = scratch();
+    let text = r#"
+        trap "rm -rf deep" EXIT
+        python3 -c '
+import os
+os.mkdir("deep"); os.chdir("deep")
+for level in range(20000): os.mkdir("d"); os.chdir("d")
+open("f", "w").write("x")'
+        $SINTER build -q -l1 deep -o deep.dwarfs && $SINTER convert -q -l1 deep.dwarfs -o deep.erofs || exit 1
+        ulimit -v 400000
+        for format in dwarfs erofs; do
+            timeout 20 $SINTER check deep.$format && timeout 20 $SINTER find deep.$format --name f --size +1m &&
+            timeout 20 $SINTER du -s deep.$format && timeout 20 $SINTER diff -j1 deep.$format deep.dwarfs || exit 1
+        done
+    "#;
+    let mut shell = Command::new("bash");
+    shell.args(["-c", text]).current_dir(work.path());
+    let output = shell.env("SINTER", env!("CARGO_BIN_EXE_sinter")).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", words(&output));
+}
