@@ -49,6 +49,8 @@ struct Before {
 pub(crate) struct Session {
     pub(crate) reference: Reference,
     pub(crate) stall: Duration,
+    /// Returns whether the work should stop.
+    pub(crate) stop: fn() -> bool,
     mirrors: Vec<Before>,
     registry: Arc<Endpoint>,
     /// How long a mirror may take for one part.
@@ -96,6 +98,7 @@ impl Session {
             registry: Arc::new(Endpoint::new(registry, scope, options.stall)?),
             reference,
             stall: options.stall,
+            stop: options.stop,
             patience: options.deadline / 4,
         })
     }

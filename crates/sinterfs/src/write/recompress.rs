@@ -232,7 +232,7 @@ fn rewrite(
         create,
         threads: build.threads,
     };
-    let output = Output::open(&build.destination, None)?;
+    let output = Output::open(&build.destination, &request.open, None)?;
     let output = output.instead_of(build.former_parity.clone());
     let mut out = output.writer();
     if let Some(header) = &prepared.header {

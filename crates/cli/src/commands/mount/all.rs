@@ -76,6 +76,8 @@ pub(super) fn attach_all(args: &Args) -> Result<AllAttached> {
     let common = common(args, lines.len());
     let mut signals = Signals::new(heeded(&[SIGINT, SIGTERM, SIGHUP]))
         .map_err(|error| Error::io("cannot wait for signals", error))?;
+    // a server that does not answer holds up no signal
+    crate::interrupt::note();
     let mut mounts = Vec::new();
     for line in &lines {
         let wanted = &line.wanted;
