@@ -32,8 +32,8 @@ pub fn name(bytes: &[u8]) -> String {
     shown
 }
 
-/// Returns whether a byte of UTF-8 begins a character that may not be shown as it is: a backslash or
-/// a control character, of which U+0080 to U+009F begin with `c2`.
+/// Returns whether a byte of UTF-8 begins a character that may need an escape: a backslash or a
+/// control character, of which U+0080 to U+009F begin with `c2`.
 fn may_be_escaped(byte: u8) -> bool {
     byte.is_ascii_control() || matches!(byte, b'\\' | 0xc2)
 }

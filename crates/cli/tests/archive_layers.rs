@@ -516,14 +516,15 @@ fn hard_links_lead_to_lower_layers() {
 const BELOW_SYMLINKS: &str = r#"
     mkdir -p 0/usr/lib/deep 0/other; echo base >0/usr/lib/base; echo base >0/usr/lib/gone
     ln -s usr/lib 0/lib; ln -s /usr/lib/../lib/deep 0/other/up; ln -s missing/place 0/dangling
-    ln -s ../../../../other 0/out; ln -s loop 0/loop; ln -s usr/lib/base 0/file; ln -s usr 0/explicit
+    ln -s ../../../../other 0/out; ln -s loop 0/loop; ln -s usr/lib/base 0/file
+    ln -s usr 0/explicit
     mkdir -p 1/lib/deep 1/other/up 1/dangling 1/out 1/loop 1/file 1/explicit
     echo one >1/lib/own; echo one >1/lib/deep/own; : >1/lib/.wh.gone; echo one >1/other/up/x
     for name in dangling out loop file explicit; do echo one >1/$name/x; done
     mkdir -p 2/lib; echo two >2/lib/own; ln 2/lib/own 2/lib/again
     tar -C 0 -cf 0.tar .
-    tar -C 1 -cf 1.tar --no-recursion lib/own lib/deep/own lib/.wh.gone other/up/x dangling/x out/x loop/x file/x \
-        explicit explicit/x
+    tar -C 1 -cf 1.tar --no-recursion lib/own lib/deep/own lib/.wh.gone other/up/x dangling/x \
+        out/x loop/x file/x explicit explicit/x
     tar -C 2 -cf 2.tar --no-recursion lib/own lib/again
 "#;
 

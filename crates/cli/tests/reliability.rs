@@ -253,11 +253,14 @@ import os
 os.mkdir("deep"); os.chdir("deep")
 for level in range(20000): os.mkdir("d"); os.chdir("d")
 open("f", "w").write("x")'
-        $SINTER build -q -l1 deep -o deep.dwarfs && $SINTER convert -q -l1 deep.dwarfs -o deep.erofs || exit 1
+        $SINTER build -q -l1 deep -o deep.dwarfs || exit 1
+        $SINTER convert -q -l1 deep.dwarfs -o deep.erofs || exit 1
         ulimit -v 400000
         for format in dwarfs erofs; do
-            timeout 20 $SINTER check deep.$format && timeout 20 $SINTER find deep.$format --name f --size +1m &&
-            timeout 20 $SINTER du -s deep.$format && timeout 20 $SINTER diff -j1 deep.$format deep.dwarfs || exit 1
+            for words in check "find --name f --size +1m" "du -s"; do
+                timeout 20 $SINTER $words deep.$format || exit 1
+            done
+            timeout 20 $SINTER diff -j1 deep.$format deep.dwarfs || exit 1
         done
     "#;
     let mut shell = Command::new("bash");

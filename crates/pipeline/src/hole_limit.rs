@@ -19,8 +19,8 @@ pub(crate) fn stores_zeros(geometry: &Geometry) -> bool {
     }
 }
 
-/// Fails with `Limit` if files of a tree have more than `max` bytes of holes, which a format without
-/// holes stores as zeros.
+/// Fails with `Limit` if files of a tree have more than `max` bytes of holes, which a format
+/// without holes stores as zeros.
 pub fn refuse_long_holes(source: &dyn Source, tree: &Tree, max: u64) -> Result<()> {
     if tree.stats().bytes <= max {
         return Ok(());

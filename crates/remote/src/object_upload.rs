@@ -4,7 +4,8 @@
 //! **Invariant:** the object appears whole or not at all: its parts are not visible before the
 //! upload is completed, and an upload that fails, or that nobody finishes, is aborted. Memory holds
 //! `IN_FLIGHT` parts and the one that is being filled. One that is to stop aborts within
-//! `runtime::GRACE`; a process that is killed by SIGKILL leaves parts without an object; stores remove them by a rule for incomplete uploads.
+//! `runtime::GRACE`. A process that is killed by SIGKILL leaves parts without an object; stores
+//! remove them by a rule for incomplete uploads.
 
 use std::fs::File;
 use std::io::Read;

@@ -4,7 +4,7 @@
 //! directory asked for, after those in it. **Invariant:** an inode counts once, where its first
 //! name is; the stored bytes of a block are divided among the files that refer to it, so the rows
 //! of the directories of one level add up. Memory: that of `usage`, 24 bytes a range of content, and
-//! one path.
+//! a path.
 
 use std::collections::HashSet;
 

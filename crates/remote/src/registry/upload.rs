@@ -1,8 +1,8 @@
 //! Putting blobs and manifests into a repository.
 //!
 //! In: bytes and their digest. Out: nothing, when the registry has them and has compared the
-//! digest. **Invariant:** an upload that failed or was stopped is cancelled, as far as the registry can be
-//! reached; nothing refers to it. Spec: OCI distribution-spec 1.1, "Pushing blobs".
+//! digest. **Invariant:** an upload that failed or was stopped is cancelled, as far as the registry
+//! can be reached; nothing refers to it. Spec: OCI distribution-spec 1.1, "Pushing blobs".
 
 use std::sync::Arc;
 use std::time::Duration;

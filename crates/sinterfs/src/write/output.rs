@@ -85,20 +85,16 @@ enum OutputTarget {
 
 impl Output {
     /// Opens a destination; one that cannot seek gets a scratch file in front, if there is a
-    /// directory for it. `options` say how servers are asked.
-    pub fn open(
-        destination: &Destination,
-        options: &OpenOptions,
-        scratch: Option<&Scratch>,
-    ) -> Result<Self> {
-        let output = match destination {
+    /// directory for it. `how` says how servers are asked.
+    pub fn open(to: &Destination, how: &OpenOptions, scratch: Option<&Scratch>) -> Result<Self> {
+        let output = match to {
             Destination::Stdout => Self::stdout(),
             Destination::File { path, replace } => Self::create(path, *replace),
-            Destination::Object { url, replace } => Self::object(url, *replace, options),
+            Destination::Object { url, replace } => Self::object(url, *replace, how),
             Destination::Open(file) => {
                 let file = file.0.try_clone();
-                let file = file.map_err(|e| Error::io("cannot duplicate the output", e))?;
-                Ok(Self::with(OutputTarget::Stream, file))
+                let output = file.map(|file| Self::with(OutputTarget::Stream, file));
+                output.map_err(|e| Error::io("cannot duplicate the output", e))
             }
         }?;
         match scratch {
