@@ -26,7 +26,7 @@ type Built = (
 /// Packs sources into an image.
 #[pyfunction]
 #[pyo3(signature = (sources, image, *, format, level, purpose, compression, block_size, threads,
-    memory, include, exclude, time_resolution, create_timestamp, with_digest, strict, replace,
+    memory, max_zeros, include, exclude, time_resolution, create_timestamp, with_digest, strict, replace,
     progress))]
 #[allow(
     clippy::too_many_arguments,
@@ -43,6 +43,7 @@ pub fn build(
     block_size: Option<u64>,
     threads: Option<usize>,
     memory: Option<u64>,
+    max_zeros: Option<u64>,
     include: Vec<String>,
     exclude: Vec<String>,
     time_resolution: Option<String>,
@@ -73,6 +74,7 @@ pub fn build(
     request.block_size = block_size;
     request.threads = threads.unwrap_or(request.threads);
     request.memory = memory;
+    request.max_zeros = max_zeros;
     request.time_resolution = time_resolution;
     request.create_timestamp = create_timestamp;
     request.with_digest = with_digest;

@@ -39,6 +39,7 @@ pub fn flag(setting: Setting) -> &'static str {
         Setting::ManifestAnywhere => "--manifest-anywhere",
         Setting::ManifestRoot => "--manifest-root",
         Setting::MediaCategories => "--categorize=pcmaudio or fits",
+        Setting::MaxZeros => "--max-zeros",
         Setting::Memory => "--memory",
         Setting::MetadataCompression => "--metadata-compression",
         Setting::MetadataCopy => "--metadata-copy",

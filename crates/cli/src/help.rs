@@ -10,7 +10,7 @@ use clap::Command;
 const COMMON: [&str; 5] = ["exclude", "include", "all_root", "purpose", "base"];
 
 /// General flags that the short help leaves out.
-const RARE: [&str; 21] = [
+const RARE: [&str; 22] = [
     "metadata_compression",
     "header",
     "header_size",
@@ -29,6 +29,7 @@ const RARE: [&str; 21] = [
     "categories",
     "cache_size",
     "no_sparse",
+    "max_zeros",
     "set_time",
     "placed_file",
     "new_parity",

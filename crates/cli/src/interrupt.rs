@@ -24,7 +24,7 @@ pub struct Interrupt(Arc<AtomicBool>);
 impl Interrupt {
     /// Starts to watch for signals.
     pub fn watch() -> Self {
-        Self(Arc::clone(CAME.get_or_init(watched)))
+        Self(Arc::clone(CAME.get_or_init(|| watched(true))))
     }
 
     /// Returns whether a signal came.
@@ -33,7 +33,13 @@ impl Interrupt {
     }
 }
 
-fn watched() -> Arc<AtomicBool> {
+/// Notes signals so that waits for servers end, for a process that handles them by other means
+/// besides: none ends it.
+pub fn note() {
+    CAME.get_or_init(|| watched(false));
+}
+
+fn watched(ends: bool) -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     #[cfg(unix)]
     let signals = sinterfs::platform::inherited::heeded(SIGNALS);
@@ -41,7 +47,10 @@ fn watched() -> Arc<AtomicBool> {
     let signals = SIGNALS.to_vec();
     for signal in signals {
         // order matters: the second signal finds the flag set and ends the process
-        let _ = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag));
+        if ends {
+            let ends = Arc::clone(&flag);
+            let _ = signal_hook::flag::register_conditional_shutdown(signal, 130, ends);
+        }
         let _ = signal_hook::flag::register(signal, Arc::clone(&flag));
     }
     flag

@@ -12,7 +12,7 @@ use std::io::Write;
 use sinterfs::model::{Image, Ino};
 use sinterfs::ops::{Follow, ListOptions, Row, Unread, WalkStep, cat, list, resolve, row};
 use sinterfs::platform::names;
-use sinterfs::{Error, FileType, Result};
+use sinterfs::{Error, FileType, Result, Setting};
 
 use crate::shell_pattern::Wanted;
 
@@ -30,6 +30,8 @@ pub struct PseudoFileLines<'a> {
     pub max_depth: usize,
     /// The threads that read ahead.
     pub threads: usize,
+    /// The most bytes of holes that are written as zeros.
+    pub max_zeros: u64,
 }
 
 /// The written part: the files whose bytes follow, and their first names.
@@ -37,6 +39,8 @@ pub struct PseudoFileLines<'a> {
 struct WrittenNames {
     files: Vec<Ino>,
     bytes: u64,
+    /// Bytes of holes that may still be written as zeros.
+    zeros_left: u64,
     first_paths: HashMap<Ino, Vec<u8>>,
     /// Features that lines cannot express.
     refused: Vec<Error>,
@@ -47,7 +51,10 @@ impl PseudoFileLines<'_> {
     /// cannot describe.
     pub fn write(&self, image: &dyn Image, out: &mut dyn Write) -> Result<Vec<Error>> {
         let failed = |error| Error::io("cannot write the definitions", error);
-        let mut written = WrittenNames::default();
+        let mut written = WrittenNames {
+            zeros_left: self.max_zeros,
+            ..WrittenNames::default()
+        };
         let start = resolve(image, b"", Follow::Parents)?;
         let options = ListOptions {
             recursive: true,
@@ -107,6 +114,18 @@ impl WrittenNames {
                         cannot be in definitions";
             self.refuse(what, row);
             return Ok(Vec::new());
+        }
+        if row.kind == FileType::File {
+            let holes = row.size.saturating_sub(row.allocated);
+            let Some(left) = self.zeros_left.checked_sub(holes) else {
+                let option = Setting::MaxZeros;
+                let what = format!("the holes would be more zeros than {option} allows");
+                let path = names::os_string(row.path.clone());
+                let error = Error::limit(what).about([option]).path(path);
+                self.refused.push(error);
+                return Ok(Vec::new());
+            };
+            self.zeros_left = left;
         }
         if row.nlink > 1 && row.kind != FileType::Directory {
             self.first_paths.insert(row.ino, row.path.clone());

@@ -74,19 +74,18 @@ pub fn losses(format: &str, losses: &[Loss], quiet: bool) {
 /// Prints the path of each entry that was lost, and what is lost with it.
 pub fn named_losses(format: &str, losses: &[Loss]) {
     for loss in losses {
+        let what = flags::named(loss.what.to_owned(), loss.settings());
         for path in loss.paths.iter().take(NAMED) {
             messages::line(format_args!(
-                "sinter: {}: not kept by {format}: {}",
+                "sinter: {}: not kept by {format}: {what}",
                 name(path),
-                loss.what
             ));
         }
         let named = loss.paths.len().min(NAMED) as u64;
         let more = loss.count.saturating_sub(named);
         if more > 0 && !loss.paths.is_empty() {
             messages::line(format_args!(
-                "sinter: {more} further {} (--json lists more)",
-                loss.what
+                "sinter: {more} further {what} (--json lists more)"
             ));
         }
     }

@@ -511,3 +511,73 @@ fn hard_links_lead_to_lower_layers() {
         }
     }
 }
+
+/// Layers as archives, of which the upper ones have members below symlinks of lower ones.
+const BELOW_SYMLINKS: &str = r#"
+    mkdir -p 0/usr/lib/deep 0/other; echo base >0/usr/lib/base; echo base >0/usr/lib/gone
+    ln -s usr/lib 0/lib; ln -s /usr/lib/../lib/deep 0/other/up; ln -s missing/place 0/dangling
+    ln -s ../../../../other 0/out; ln -s loop 0/loop; ln -s usr/lib/base 0/file
+    ln -s usr 0/explicit
+    mkdir -p 1/lib/deep 1/other/up 1/dangling 1/out 1/loop 1/file 1/explicit
+    echo one >1/lib/own; echo one >1/lib/deep/own; : >1/lib/.wh.gone; echo one >1/other/up/x
+    for name in dangling out loop file explicit; do echo one >1/$name/x; done
+    mkdir -p 2/lib; echo two >2/lib/own; ln 2/lib/own 2/lib/again
+    tar -C 0 -cf 0.tar .
+    tar -C 1 -cf 1.tar --no-recursion lib/own lib/deep/own lib/.wh.gone other/up/x dangling/x \
+        out/x loop/x file/x explicit explicit/x
+    tar -C 2 -cf 2.tar --no-recursion lib/own lib/again
+"#;
+
+#[test]
+fn members_below_symlinks_of_lower_layers_are_where_they_lead() {
+    let work = scratch();
+    shell(work.path(), BELOW_SYMLINKS);
+    let image = work.path().join("image");
+    for format in ["dwarfs", "squashfs", "erofs"] {
+        let mut build = sinter();
+        build
+            .current_dir(work.path())
+            .args(["build", "-q", "--force", "-f", format]);
+        run_in(build.args([
+            "--whiteouts",
+            "oci",
+            "0.tar",
+            "1.tar",
+            "2.tar",
+            "-o",
+            "image",
+        ]));
+        let list = run(["ls", "-R", image.to_str().unwrap()]);
+        let list = String::from_utf8(list.stdout).unwrap();
+        let has = |name: &str| list.lines().any(|line| line == name);
+        for name in [
+            "lib",
+            "usr/lib/base",
+            "usr/lib/own",
+            "usr/lib/again",
+            "usr/lib/deep/own",
+            "usr/lib/deep/x",
+            "other/x",
+            "missing/place/x",
+            // a member for the directory replaces the symlink
+            "explicit/x",
+            // and so does a directory where the symlink leads to none
+            "loop/x",
+            "file/x",
+        ] {
+            assert!(has(name), "{format}: no {name} in {list}");
+        }
+        for name in ["lib/own", "usr/lib/gone", "usr/x", "other/up/x", "out/x"] {
+            assert!(!has(name), "{format}: {name} in {list}");
+        }
+        let cat = |name: &str| run(["cat", image.to_str().unwrap(), name]).stdout;
+        assert_eq!(cat("usr/lib/own"), b"two\n", "{format}");
+        assert_eq!(cat("lib/again"), b"two\n", "{format}");
+    }
+}
+
+fn run_in(command: &mut Command) {
+    let output = command.output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{words}");
+}

@@ -288,6 +288,83 @@ fn endless_holes_are_refused_at_once() {
 }
 
 #[test]
+fn the_limit_of_zeros_is_an_option() {
+    let work = Work::new();
+    let (tree, image) = (work.path("tree"), work.path("i.dwarfs"));
+    fs::create_dir(&tree).unwrap();
+    for (name, len) in [("one", 3 << 20), ("two", 2 << 20)] {
+        let file = File::create(work.path("tree/") + name).unwrap();
+        file.set_len(len).unwrap();
+    }
+    ran(&["build", &tree, "-q", "-o", &image]);
+    let out = work.path("out");
+    for format in ["wim", "iso", "cramfs", "composefs"] {
+        let no_holes = if format == "cramfs" {
+            "--no-sparse"
+        } else {
+            "-q"
+        };
+        for verb in ["build", "convert", "merge"] {
+            let from = if verb == "build" { &tree } else { &image };
+            let args = [verb, from, "-f", format, no_holes, "-o", &out];
+            let made = output(&[&args[..], &["--max-zeros", "4m"]].concat());
+            let words = words_of(&made);
+            assert!(!made.status.success(), "{args:?}");
+            assert!(
+                words.contains("two") && words.contains("--max-zeros"),
+                "{words}"
+            );
+            assert!(!Path::new(&out).exists(), "{args:?}");
+            ran(&[&args[..], &["--max-zeros", "5m"]].concat());
+            fs::remove_file(&out).unwrap();
+        }
+    }
+    for form in ["--tar", "--cpio", "--pseudo-file"] {
+        let args = [
+            "extract",
+            &image,
+            form,
+            "--no-sparse",
+            "--max-zeros=4m",
+            "-o",
+            &out,
+        ];
+        let made = output(&args);
+        let words = words_of(&made);
+        assert_eq!(made.status.code(), Some(1), "{args:?}: {words}");
+        assert!(
+            words.contains("two") && words.contains("--max-zeros"),
+            "{words}"
+        );
+        assert!(!words.contains("one"), "{words}");
+        fs::remove_file(&out).unwrap();
+    }
+    let made = output(&[
+        "extract",
+        &image,
+        "--no-sparse",
+        "--max-zeros=4m",
+        "-o",
+        &out,
+    ]);
+    let words = words_of(&made);
+    assert_eq!(made.status.code(), Some(1), "{words}");
+    assert!(
+        words.contains("two") && words.contains("--max-zeros"),
+        "{words}"
+    );
+    assert!(Path::new(&work.path("out/one")).exists());
+    assert!(!Path::new(&work.path("out/two")).exists());
+    let listed = output(&["extract", &image, "--mtree", "--max-zeros=2m"]);
+    let list = String::from_utf8(listed.stdout).unwrap();
+    let has_digest = |name| {
+        let mut lines = list.lines();
+        lines.any(|line| line.starts_with(name) && line.contains("sha256="))
+    };
+    assert!(!has_digest("./one") && has_digest("./two"), "{list}");
+}
+
+#[test]
 fn names_that_joliet_changes_are_named() {
     let work = Work::new();
     let (tree, image) = (work.path("t"), work.path("i.iso"));
@@ -318,4 +395,43 @@ fn names_that_joliet_changes_are_named() {
         "-o",
         &image,
     ]);
+}
+
+#[test]
+fn what_joliet_lacks_is_named() {
+    let work = Work::new();
+    let (tree, image) = (work.path("t"), work.path("i.iso"));
+    fs::create_dir(&tree).unwrap();
+    fs::write(work.path("t/fine"), "x").unwrap();
+    std::os::unix::fs::symlink("fine", work.path("t/link")).unwrap();
+    support::shell(
+        work.0.path(),
+        "mkfifo t/pipe; touch -h -d @1000000000 t t/*",
+    );
+    ran(&["build", "-q", &tree, "-o", &work.path("i.dwarfs")]);
+    for from in [["build", &tree], ["convert", &work.path("i.dwarfs")]] {
+        let args = [&from[..], &["-q", "--force", "--strict", "-o", &image]].concat();
+        let made = output(&args);
+        let words = words_of(&made);
+        assert!(made.status.success(), "{words}");
+        for named in [
+            "link",
+            "pipe",
+            "2 symlinks and special files that Joliet lacks",
+        ] {
+            assert!(words.contains(named), "{words}");
+        }
+        assert!(!words.contains("fine"), "{words}");
+    }
+    let alone = output(&[
+        "build",
+        "-q",
+        "--force",
+        &tree,
+        "-E",
+        "no-joliet",
+        "-o",
+        &image,
+    ]);
+    assert!(!words_of(&alone).contains("Joliet"), "{}", words_of(&alone));
 }

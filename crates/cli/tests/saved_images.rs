@@ -661,3 +661,54 @@ fn writers_of_one_layout_leave_all_their_images() {
     });
     assert_eq!(hidden.count(), 0);
 }
+
+#[test]
+fn what_is_left_out_of_the_archive_of_an_image_is_named() {
+    let work = scratch();
+    let work = work.path();
+    shell(work, LAYOUT);
+    // a member that no tree can hold, and an archive that is cut behind its last member
+    shell(
+        work,
+        r#"
+        echo x >odd; for name in old new; do
+            cp $name.tar odd-$name.tar; tar -rf odd-$name.tar --transform 's,odd,../odd,' -P odd
+            tar -C $name -b1 -cf cut-$name.tar .; truncate -s -1024 cut-$name.tar
+        done
+        "#,
+    );
+    let whole = built(work, &["old.tar"], &["--layers"]);
+    for (source, named) in [
+        ("odd-old.tar", "../odd"),
+        ("odd-new.tar", "../odd"),
+        ("docker-archive:odd-old.tar", "../odd"),
+        ("oci-archive:odd-new.tar", "../odd"),
+        ("cut-old.tar", "cut-old.tar: "),
+        ("oci-archive:cut-new.tar", "cut-new.tar: "),
+    ] {
+        let made = try_build(work, &[source], &["--layers"]);
+        let words = words_of(&made);
+        assert_eq!(made.status.code(), Some(1), "{source}: {words}");
+        assert_eq!(words.matches(named).count(), 1, "{source}: {words}");
+        assert!(
+            fs::read(work.join("x.dwarfs")).unwrap() == whole,
+            "{source}"
+        );
+        let refused = try_build(work, &[source], &["--layers", "--strict"]);
+        assert!(!refused.status.success(), "{source}");
+        let mut build = sinter();
+        build
+            .current_dir(work)
+            .args(["build", "-q", "--force", "-f", "composefs", "--layers"]);
+        let made = build.args([source, "-o", "x.cfs"]).output().unwrap();
+        assert_eq!(made.status.code(), Some(1), "{source}: {}", words_of(&made));
+        // the tree of the archive itself
+        let made = try_build(
+            work,
+            &[source.split_once(':').map_or(source, |(_, path)| path)],
+            &[],
+        );
+        assert_eq!(made.status.code(), Some(1), "{source}");
+        assert_eq!(words_of(&made).matches(named).count(), 1, "{source}");
+    }
+}

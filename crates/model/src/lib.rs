@@ -63,7 +63,7 @@ pub use geometry::{FileLayout, Geometry, TailPlacement, TailSharing};
 pub use image::{
     Capability, Cursor, Dirent, Extent, ExtentSource, FsInfo, Image, ImageInfo, Ino, Inode, Xattrs,
 };
-pub use limits::Limits;
+pub use limits::{Limits, MAX_ZEROS};
 pub use listing_errors::ListingErrors;
 pub use machine::Machine;
 pub use media::{ByteOrder, Padding, RawImage, Waveform};

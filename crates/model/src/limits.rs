@@ -1,4 +1,8 @@
-//! The limits that keep a hostile image from exhausting memory.
+//! The limits that keep a hostile image from exhausting memory or disks.
+
+/// The most bytes of holes that are written as zeros, unless another limit is set: a small image
+/// can have files with holes of 2^63 bytes.
+pub const MAX_ZEROS: u64 = 256 << 30;
 
 /// Limits on what a reader allocates because an image declares it.
 ///

@@ -78,6 +78,8 @@ pub enum Setting {
     ManifestRoot,
     /// Audio or images in separate blocks.
     MediaCategories,
+    /// The most bytes of holes that are written as zeros.
+    MaxZeros,
     /// A bound on memory.
     Memory,
     /// The compression of metadata.
@@ -192,6 +194,7 @@ impl Setting {
         Self::Lookback,
         Self::ManifestAnywhere,
         Self::ManifestRoot,
+        Self::MaxZeros,
         Self::MediaCategories,
         Self::Memory,
         Self::MetadataCompression,
@@ -270,6 +273,7 @@ impl Setting {
             Self::ManifestAnywhere => "manifest_anywhere",
             Self::ManifestRoot => "manifest_root",
             Self::MediaCategories => "media_categories",
+            Self::MaxZeros => "max_zeros",
             Self::Memory => "memory",
             Self::MetadataCompression => "metadata_compression",
             Self::MetadataCopy => "metadata_copy",

@@ -7,6 +7,11 @@ use std::borrow::Cow;
 pub fn shown_name(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
+        if !chunk.valid().bytes().any(may_be_escaped) {
+            shown.push_str(chunk.valid());
+            shown.extend(chunk.invalid().iter().copied().map(escaped));
+            continue;
+        }
         for c in chunk.valid().chars() {
             match c {
                 '\\' => shown.push_str("\\\\"),
@@ -19,6 +24,12 @@ pub fn shown_name(bytes: &[u8]) -> String {
         shown.extend(chunk.invalid().iter().copied().map(escaped));
     }
     shown
+}
+
+/// Returns whether a byte of UTF-8 begins a character that may need an escape: a backslash or a
+/// control character, of which U+0080 to U+009F begin with `c2`.
+fn may_be_escaped(byte: u8) -> bool {
+    byte.is_ascii_control() || matches!(byte, b'\\' | 0xc2)
 }
 
 /// Returns a byte as `\xNN`.

@@ -42,6 +42,9 @@ pub enum LossKind {
     Entries,
     /// Metadata that the format does not have for any entry, or stores in another way.
     Metadata,
+    /// What one of two trees of the image lacks, for readers that know only that one; the other
+    /// tree keeps it.
+    OneTree,
     /// The precision of times, which were rounded down.
     Precision {
         /// The option that keeps them, if there is one, and its value.
@@ -58,6 +61,11 @@ impl Loss {
     /// Makes a loss of entries, to which [`Loss::add`] adds.
     pub const fn entries(what: &'static str) -> Self {
         Self::of(what, 0, LossKind::Entries)
+    }
+
+    /// Makes the loss of what one of two trees lacks, to which [`Loss::add`] adds.
+    pub const fn of_one_tree(what: &'static str) -> Self {
+        Self::of(what, 0, LossKind::OneTree)
     }
 
     const fn of(what: &'static str, count: u64, kind: LossKind) -> Self {
@@ -130,9 +138,12 @@ impl Loss {
 
     /// Returns the options that its text refers to.
     pub fn settings(&self) -> impl Iterator<Item = Setting> + use<> {
+        let limit = Setting::MaxZeros;
         let option = match self.kind {
             LossKind::Precision { kept_by } => kept_by.map(|(option, _)| option),
-            LossKind::Entries | LossKind::Metadata => None,
+            LossKind::Entries | LossKind::Metadata | LossKind::OneTree => {
+                self.what.contains(&limit.to_string()).then_some(limit)
+            }
         };
         option.into_iter()
     }

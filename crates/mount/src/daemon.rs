@@ -116,6 +116,19 @@ pub fn detach_from_terminal() -> Result<()> {
     }
 }
 
+/// Has this process end, as by SIGTERM, when its parent ends before it has got the report; or not
+/// any more. A process whose parent has ended by now learns of it by its report.
+pub fn end_with_parent(is_wanted: bool) -> Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        let signal = is_wanted.then_some(Signal::TERM);
+        let set = rustix::process::set_parent_process_death_signal(signal);
+        set.map_err(|errno| Error::io("cannot follow the parent", errno))?;
+    }
+    let _ = is_wanted;
+    Ok(())
+}
+
 /// Sends the result of mounting to the parent, its exit code or the message of an error, and
 /// releases the terminal, the pipe and the working directory.
 pub fn report_to_parent(

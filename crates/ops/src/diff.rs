@@ -23,7 +23,7 @@ use sinterfs_model::{Error, NodeId, Observer, Result, Stage, Tally};
 
 use crate::workers;
 use content::Comparison;
-use walk::PairedWalk;
+use walk::{Lone, PairedWalk};
 
 pub use change::{Change, Difference, Field, What};
 pub use options::DiffOptions;
@@ -57,14 +57,14 @@ pub fn diff(
     };
     let rules = fields::Rules::new(options, old.tree, new.tree);
     let mut changes = Vec::new();
-    for pair in &walk.pairs {
+    for (index, pair) in walk.pairs.iter().enumerate() {
         let mut differences = rules.compare(pair.nodes);
         if differs.contains(&pair.nodes) {
             differences.push(Difference::content());
         }
         if !differences.is_empty() {
             changes.push(Change {
-                path: pair.path.clone(),
+                path: walk.path(index),
                 kind: old.tree.node(pair.nodes.0).content.kind(),
                 what: What::Changed(differences),
             });
@@ -79,16 +79,21 @@ pub fn diff(
             options.threads,
         )?;
     }
-    for (lone, side, what) in [
-        (&walk.removed, old, What::Removed),
-        (&walk.added, new, What::Added),
-    ] {
-        changes.extend(lone.iter().map(|lone| Change {
-            path: lone.path.clone(),
-            kind: side.tree.node(lone.node).content.kind(),
-            what: what.clone(),
-        }));
-    }
+    let kind = |side: Side<'_>, lone: &Lone| side.tree.node(lone.node).content.kind();
+    let removed = walk.removed.iter().enumerate();
+    let removed = removed.filter(|(_, lone)| !lone.is_renamed);
+    changes.extend(removed.map(|(index, lone)| Change {
+        path: walk.removed_path(index),
+        kind: kind(old, lone),
+        what: What::Removed,
+    }));
+    let added = walk.added.iter().enumerate();
+    let added = added.filter(|(_, lone)| !lone.is_renamed);
+    changes.extend(added.map(|(index, lone)| Change {
+        path: walk.added_path(index),
+        kind: kind(new, lone),
+        what: What::Added,
+    }));
     changes.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(DiffReport {
         changes,
@@ -99,7 +104,7 @@ pub fn diff(
 
 /// Compares the content of all files of one size; returns the pairs that differ.
 fn contents(
-    walk: &PairedWalk,
+    walk: &PairedWalk<'_>,
     comparison: &Comparison<'_>,
     threads: usize,
 ) -> Result<HashSet<(NodeId, NodeId)>> {

@@ -71,7 +71,11 @@ pub fn find(
 ) -> Result<()> {
     let names = Names::new(&options.names, options.ignore_case)?;
     let itself = row(image, start, path)?;
-    if names.matches(path) && options.allows_kind(itself.kind) && options.allows(&itself) {
+    let own_name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    if names.matches(own_name, || path)
+        && options.allows_kind(itself.kind)
+        && options.allows(&itself)
+    {
         unread.settle(path, show(&itself))?;
     }
     if itself.kind != FileType::Directory || options.max_depth == Some(0) {
@@ -86,8 +90,9 @@ pub fn find(
             }
             Visit::Leave(_) => return Ok(WalkStep::On),
         };
-        let path = join(path, entry.path);
-        if names.matches(&path) && options.allows_kind(entry.kind) {
+        let full = || join(path, entry.path);
+        if options.allows_kind(entry.kind) && names.matches(entry.name, full) {
+            let path = full();
             let row = row(image, entry.ino, &path).map_err(Error::into_corrupt_entry);
             let Some(row) = unread.settle(&path, row)? else {
                 return Ok(WalkStep::Over);
@@ -146,14 +151,15 @@ impl Names {
         Ok(Self { names, paths })
     }
 
-    /// Returns whether one of the patterns matches; true if there is none.
-    pub(crate) fn matches(&self, path: &[u8]) -> bool {
-        if self.names.is_empty() && self.paths.is_empty() {
-            return true;
-        }
-        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
-        let (name, path) = (Candidate::from_bytes(name), Candidate::from_bytes(path));
-        self.names.iter().any(|glob| glob.is_match_candidate(&name))
-            || self.paths.iter().any(|glob| glob.is_match_candidate(&path))
+    /// Returns whether one of the patterns matches; true if there is none. The path is made only
+    /// for patterns of paths.
+    pub(crate) fn matches<P: AsRef<[u8]>>(&self, name: &[u8], path: impl FnOnce() -> P) -> bool {
+        let is_match = |globs: &[GlobMatcher], text: &[u8]| {
+            let candidate = Candidate::from_bytes(text);
+            globs.iter().any(|glob| glob.is_match_candidate(&candidate))
+        };
+        self.names.is_empty() && self.paths.is_empty()
+            || !self.names.is_empty() && is_match(&self.names, name)
+            || !self.paths.is_empty() && is_match(&self.paths, path().as_ref())
     }
 }

@@ -3,12 +3,12 @@
 //! **Invariant:** memory holds the entries of the directories on the way; no recursion, and a
 //! directory that holds itself is not entered again; the inode of every entry is read.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use sinterfs_model::{Cursor, Error, FileType, Image, Ino, Result};
 use sinterfs_platform::names;
 
-use crate::list::join;
 use crate::unread::Unread;
 
 /// An entry of a tree.
@@ -38,7 +38,8 @@ pub struct TreeOptions {
 /// One directory on the way: what is left of it, in reverse order.
 struct Level {
     dir: Ino,
-    path: Vec<u8>,
+    /// The length of its path.
+    path: usize,
     left: Vec<(Vec<u8>, Ino, FileType)>,
 }
 
@@ -54,7 +55,9 @@ pub fn tree(
     if options.max_depth == Some(0) {
         return Ok(());
     }
-    let mut levels = vec![level(image, (start, path.to_vec()), options, unread)?];
+    let mut path = path.to_vec();
+    let mut levels = vec![level(image, (start, &path), options, unread)?];
+    let mut above = HashSet::from([start]);
     let mut entered = 1_u64;
     let mut last: Vec<bool> = Vec::new();
     while let Some(depth) = levels.len().checked_sub(1)
@@ -62,11 +65,16 @@ pub fn tree(
     {
         last.truncate(depth);
         let Some((name, ino, kind)) = top.left.pop() else {
+            above.remove(&top.dir);
             levels.pop();
             continue;
         };
         last.push(top.left.is_empty());
-        let path = join(&top.path, &name);
+        path.truncate(top.path);
+        if !(path.is_empty() || path.ends_with(b"/")) {
+            path.push(b'/');
+        }
+        path.extend_from_slice(&name);
         let shown = show(TreeEntry {
             name: &name,
             ino,
@@ -79,12 +87,13 @@ pub fn tree(
             entered += 1;
             // one that is in several places would be shown again in each
             let error = || Error::corrupt("a directory is in more than one place");
-            if levels.iter().any(|level| level.dir == ino) {
+            if above.contains(&ino) {
                 unread.note(&path, error())?;
             } else if entered > image.info().totals.inodes {
                 return Err(error().path(names::path(&path)));
             } else {
-                levels.push(level(image, (ino, path), options, unread)?);
+                above.insert(ino);
+                levels.push(level(image, (ino, &path), options, unread)?);
             }
         } else if kind != FileType::Directory {
             let inode = image.inode(ino).map_err(Error::into_corrupt_entry);
@@ -97,7 +106,7 @@ pub fn tree(
 /// Lists a directory as far as that is possible.
 fn level(
     image: &dyn Image,
-    (dir, path): (Ino, Vec<u8>),
+    (dir, path): (Ino, &[u8]),
     options: TreeOptions,
     unread: &mut Unread,
 ) -> Result<Level> {
@@ -116,7 +125,11 @@ fn level(
         ControlFlow::Continue(())
     });
     let listed = listed.map_err(Error::into_corrupt_entry).and(result);
-    unread.settle(&path, listed)?;
+    unread.settle(path, listed)?;
     left.reverse();
-    Ok(Level { dir, path, left })
+    Ok(Level {
+        dir,
+        path: path.len(),
+        left,
+    })
 }

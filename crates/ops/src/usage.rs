@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 use sinterfs_model::{Error, ExtentSource, FileType, Image, Ino, Kind, Result, StoredBlock};
 
 use crate::unread::Unread;
-use crate::walk::{Visit, WalkStep, walk};
+use crate::walk::{Visit, WalkEntry, WalkStep, walk};
 use blocks::BlockTable;
 pub use blocks::Cell;
 pub use disk::{DuOptions, DuRow, disk_usage};
@@ -133,12 +133,14 @@ pub fn usage(image: &dyn Image, show: &ShowBlocks<'_>, unread: &mut Unread) -> R
 /// An event of a walk.
 enum Met<'a> {
     Directory {
-        path: &'a [u8],
         name: &'a [u8],
         ino: Ino,
         depth: usize,
     },
-    Left(usize),
+    Left {
+        path: &'a [u8],
+        depth: usize,
+    },
     File {
         path: &'a [u8],
         name: &'a [u8],
@@ -163,7 +165,9 @@ fn each(
                 unread.note(entry.path, error)?;
                 return Ok(WalkStep::On);
             }
-            Visit::Leave(entry) => return visit(Met::Left(entry.depth)).map(|()| WalkStep::On),
+            Visit::Leave(WalkEntry { path, depth, .. }) => {
+                return visit(Met::Left { path, depth }).map(|()| WalkStep::On);
+            }
             Visit::Enter(entry) => (entry, entry.depth),
         };
         let inode = image.inode(entry.ino).map_err(Error::into_corrupt_entry);
@@ -172,7 +176,6 @@ fn each(
         };
         let visited = visit(match entry.kind {
             FileType::Directory => Met::Directory {
-                path: entry.path,
                 name: entry.name,
                 ino: entry.ino,
                 depth,
@@ -220,7 +223,7 @@ impl Counted {
     ) -> Result<()> {
         match *met {
             Met::Directory { .. } => self.directories += 1,
-            Met::Left(_) => {}
+            Met::Left { .. } => {}
             Met::Link => self.hard_links += 1,
             Met::Other => self.others += 1,
             Met::File { ino, size, .. } => {
@@ -261,7 +264,7 @@ impl Shares {
     fn second(&mut self, image: &dyn Image, blocks: &mut BlockTable, met: &Met<'_>) -> Result<()> {
         match *met {
             Met::Directory { name, depth, .. } => self.tree.enter(name, depth),
-            Met::Left(depth) => self.tree.leave(depth),
+            Met::Left { depth, .. } => self.tree.leave(depth),
             Met::Link | Met::Other => {}
             Met::File {
                 path,

@@ -47,7 +47,7 @@ pub fn build(
     let mut tree = catch_panic("scan", || source.scan(&warnings))?;
     options.transform.check(&tree)?;
     if hole_limit::stores_zeros(&writer.geometry()) {
-        hole_limit::refuse_long_holes(source, &tree)?;
+        hole_limit::refuse_long_holes(source, &tree, options.max_zeros)?;
     }
     if let Some(path) = &options.program {
         check_program(&tree, &options.transform, path)?;

@@ -3,10 +3,9 @@
 //! In: the scanned tree, for a format that has no holes. Out: an error before anything is written.
 //! A small image can have files with holes of 2^63 bytes.
 
-use sinterfs_model::{Content, Error, ExtentSource, Geometry, NodeId, Result, Source, Tree};
-
-/// The most bytes of holes that are stored as zeros.
-const MAX_ZEROS: u64 = 256 << 30;
+use sinterfs_model::{
+    Content, Error, ExtentSource, Geometry, NodeId, Result, Setting, Source, Tree,
+};
 
 /// Holes of shorter files are not counted.
 const LEAST_SIZE: u64 = 1 << 20;
@@ -20,17 +19,19 @@ pub(crate) fn stores_zeros(geometry: &Geometry) -> bool {
     }
 }
 
-/// Fails with `Limit` if files of a tree have more holes than a format without holes stores.
-pub fn refuse_long_holes(source: &dyn Source, tree: &Tree) -> Result<()> {
-    if tree.stats().bytes <= MAX_ZEROS {
+/// Fails with `Limit` if files of a tree have more than `max` bytes of holes, which a format
+/// without holes stores as zeros.
+pub fn refuse_long_holes(source: &dyn Source, tree: &Tree, max: u64) -> Result<()> {
+    if tree.stats().bytes <= max {
         return Ok(());
     }
-    let mut left = MAX_ZEROS;
+    let least = LEAST_SIZE.min(max);
+    let mut left = max;
     for (node, id) in tree.nodes().iter().zip(0..) {
         let Content::File { size } = node.content else {
             continue;
         };
-        if size < LEAST_SIZE {
+        if size < least {
             continue;
         }
         let file = NodeId(id);
@@ -45,12 +46,12 @@ pub fn refuse_long_holes(source: &dyn Source, tree: &Tree) -> Result<()> {
         let zeros = holes.map(|extent| extent.len).fold(0, u64::saturating_add);
         left = left.checked_sub(zeros).ok_or_else(|| {
             let path = String::from_utf8_lossy(&tree.path(file)).into_owned();
+            let option = Setting::MaxZeros;
             let what = format!(
-                "a file with {zeros} bytes of holes: the format has no holes, and at most {} GiB \
-                 of zeros are written instead",
-                MAX_ZEROS >> 30
+                "a file with {zeros} bytes of holes: the format has no holes, and at most {max} \
+                 bytes of zeros are written instead ({option} sets this limit)"
             );
-            Error::limit(what).path(path)
+            Error::limit(what).about([option]).path(path)
         })?;
     }
     Ok(())

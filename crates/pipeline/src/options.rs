@@ -27,6 +27,8 @@ pub struct Options {
     /// one worker needs if that is more, of which full blocks take 256 MiB at most. The image does
     /// not depend on it.
     pub memory: Option<u64>,
+    /// The most bytes of holes that a format without holes stores as zeros; more are an error.
+    pub max_zeros: u64,
     /// The directory for scratch files, which hold what exceeds that memory.
     pub scratch: PathBuf,
     /// The kinds of content that are recognised and stored in separate streams.
@@ -49,6 +51,7 @@ impl Default for Options {
             duplicates: true,
             lookback: None,
             memory: None,
+            max_zeros: sinterfs_model::MAX_ZEROS,
             scratch: std::env::temp_dir(),
             categorizers: Categorizers::ALL,
             transform: Transform::default(),

@@ -3,8 +3,9 @@
 //! In: an address, and bytes through a socket. Out: the object, once `finish` is called.
 //! **Invariant:** the object appears whole or not at all: its parts are not visible before the
 //! upload is completed, and an upload that fails, or that nobody finishes, is aborted. Memory holds
-//! `IN_FLIGHT` parts and the one that is being filled. A process that is killed leaves parts
-//! without an object; stores remove them by a rule for incomplete uploads.
+//! `IN_FLIGHT` parts and the one that is being filled. One that is to stop aborts within
+//! `runtime::GRACE`. A process that is killed by SIGKILL leaves parts without an object; stores
+//! remove them by a rule for incomplete uploads.
 
 use std::fs::File;
 use std::io::Read;
@@ -162,42 +163,42 @@ impl Sending {
             let what = without_queries(&error.to_string());
             Error::invalid(format!("cannot use {host}: {what}"))
         })?;
-        let begun = runtime::spawn(async move { begin(&*store, &path, replace).await })?;
+        let stop = options.stop;
+        let begun = runtime::spawn(async move { begin(&*store, &path, replace, stop).await })?;
         let upload =
-            runtime::wait(&begun, options.stop)?.map_err(|failure| match failure.cause {
+            runtime::wait_for_end(&begun, stop)?.map_err(|failure| match failure.cause {
                 Cause::Changed => exists(),
                 _ => failed(&failure, &host),
             })?;
-        Ok(Self {
-            upload,
-            host,
-            stop: options.stop,
-        })
+        Ok(Self { upload, host, stop })
     }
 
     /// Sends all bytes up to the end of the stream.
     fn send(mut self, stream: &UnixStream, is_complete: &AtomicBool) -> Result<()> {
         let sent = self.send_parts(stream, is_complete);
-        let mut upload = self.upload;
+        let (mut upload, stop) = (self.upload, self.stop);
         let ended = runtime::spawn(async move {
             let completed = match sent {
-                Ok(()) => upload.complete().await.map_err(|e| refused(&e)),
+                Ok(()) => {
+                    let completed = runtime::until_stopped(stop, upload.complete()).await;
+                    completed.map_or_else(|| Err(stopped()), |done| done.map_err(|e| refused(&e)))
+                }
                 Err(failure) => Err(failure),
             };
             if completed.is_err() {
-                // nothing better can be done here if it fails
-                let _ = upload.abort().await;
+                abort(&mut *upload, stop).await;
             }
             completed
         })?;
-        let completed = runtime::wait(&ended, self.stop)?;
+        let completed = runtime::wait_for_end(&ended, stop)?;
         completed
             .map(drop)
             .map_err(|failure| failed(&failure, &self.host))
     }
 
     /// Sends parts up to the end of the stream, and waits for the answers to all of them: parts
-    /// that arrive after an upload is aborted would stay.
+    /// that arrive after an upload is aborted would stay. They end at once when the work is to
+    /// stop.
     fn send_parts(
         &mut self,
         stream: &UnixStream,
@@ -206,11 +207,6 @@ impl Sending {
         let (sender, answers) = mpsc::channel();
         let sent = self.begin_parts(stream, is_complete, &sender, &answers);
         drop(sender);
-        let is_stopped = |failure: &Failure| failure.cause == Cause::Stopped;
-        if sent.as_ref().is_err_and(is_stopped) {
-            // a store removes parts that still arrive, like the parts of a killed process
-            return sent;
-        }
         // the first failure is the reason for the others
         answers.into_iter().fold(sent, std::result::Result::and)
     }
@@ -242,9 +238,13 @@ impl Sending {
                     runtime::wait(answers, self.stop).map_err(lost)??;
                 }
                 let (sending, sender) = (self.upload.put_part(part.into()), sender.clone());
+                let stop = self.stop;
                 handle.spawn(async move {
+                    let sent = runtime::until_stopped(stop, sending).await;
+                    let sent =
+                        sent.map_or_else(|| Err(stopped()), |done| done.map_err(|e| refused(&e)));
                     // nobody waits any more if the process ends
-                    let _ = sender.send(sending.await.map_err(|e| refused(&e)));
+                    let _ = sender.send(sent);
                 });
             }
             if is_last {
@@ -268,6 +268,7 @@ async fn begin(
     store: &dyn ObjectStore,
     path: &Path,
     replace: bool,
+    stop: fn() -> bool,
 ) -> std::result::Result<Box<dyn MultipartUpload>, Failure> {
     if !replace {
         match store.head(path).await {
@@ -277,7 +278,26 @@ async fn begin(
         }
     }
     let begun = store.put_multipart(path).await;
-    begun.map_err(|error| refused(&error))
+    let mut upload = begun.map_err(|error| refused(&error))?;
+    if stop() {
+        abort(&mut *upload, stop).await;
+        return Err(stopped());
+    }
+    Ok(upload)
+}
+
+/// Removes the parts of an upload; nothing better can be done here if that fails.
+async fn abort(upload: &mut dyn MultipartUpload, stop: fn() -> bool) {
+    let aborted = upload.abort();
+    if stop() {
+        let _ = tokio::time::timeout(runtime::GRACE, aborted).await;
+    } else {
+        let _ = aborted.await;
+    }
+}
+
+fn stopped() -> Failure {
+    Failure::new(Cause::Stopped, "stopped on request")
 }
 
 /// Converts what the client says of a request that was to write.

@@ -75,6 +75,35 @@ pub(crate) fn wait<T>(receiver: &mpsc::Receiver<T>, stop: fn() -> bool) -> Resul
     }
 }
 
+/// The time that stopped work may take to remove an upload that it has begun on a server.
+pub(crate) const GRACE: Duration = Duration::from_secs(3);
+
+/// Waits for the result of work that ends by itself when `stop` returns true; an upload that it has
+/// begun is removed then, within [`GRACE`].
+pub(crate) fn wait_for_end<T>(receiver: &mpsc::Receiver<T>, stop: fn() -> bool) -> Result<T> {
+    match wait(receiver, stop) {
+        Err(error) if error.kind() == Kind::Cancelled => {
+            receiver.recv_timeout(GRACE + LOOK).map_err(|_| error)
+        }
+        ended => ended,
+    }
+}
+
+/// Does work until `stop` returns true; `None` then.
+pub(crate) async fn until_stopped<T>(
+    stop: fn() -> bool,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let mut work = std::pin::pin!(work);
+    loop {
+        match tokio::time::timeout(LOOK, &mut work).await {
+            Ok(done) => return Some(done),
+            Err(_) if stop() => return None,
+            Err(_) => {}
+        }
+    }
+}
+
 /// Returns the error of work that was stopped on request.
 pub(crate) fn stopped() -> Error {
     Error::new(Kind::Cancelled, "stopped on request")

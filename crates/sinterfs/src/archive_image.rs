@@ -7,14 +7,14 @@
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
 use sinterfs_format::{Handle, InfoRows, InfoValue, uncompressed_blocks};
 use sinterfs_model::{
     Capability, Content, Cursor, Dirent, Error, Extent, ExtentSource, FileContent, FileType,
-    FsInfo, Image as ModelImage, ImageInfo, Ino, Inode, Loss, NodeId, Observer, Rdev, Result,
-    Source, Stage, Tally, Tree, Xattrs,
+    FsInfo, Image as ModelImage, ImageInfo, Ino, Inode, Loss, NodeId, Rdev, Result, Source, Tree,
+    Xattrs,
 };
 use sinterfs_ops::StoredBlock;
 use sinterfs_platform::Scratch;
@@ -22,6 +22,7 @@ use sinterfs_source::archive::{ImpliedDirectories, Options};
 use sinterfs_source::{Archive, Exclude};
 
 use crate::image::Image;
+use crate::kept_warnings::{KeptWarnings, copy};
 
 /// The name that archives have among the formats.
 const NAME: &str = "archive";
@@ -42,7 +43,7 @@ pub(crate) fn open(path: &Path) -> Result<Image> {
     let archive = archive?;
     let kept = KeptWarnings::default();
     let tree = archive.scan(&kept)?;
-    let mut left_out = kept.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut left_out = kept.into_warnings();
     let losses = archive.losses().into_iter();
     left_out.extend(losses.map(|loss: Loss| Error::unsupported(loss.to_string())));
     let image = Arc::new(ArchiveImage {
@@ -78,36 +79,6 @@ fn info(tree: &Tree) -> ImageInfo {
             all_times: true,
             time_unit: 1,
         },
-    }
-}
-
-/// The warnings of a scan.
-#[derive(Debug, Default)]
-struct KeptWarnings(Mutex<Vec<Error>>);
-
-impl Observer for KeptWarnings {
-    fn expect(&self, _: Stage, _: Tally) {}
-
-    fn advance(&self, _: Stage, _: Tally) {}
-
-    fn warn(&self, warning: &Error) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.push(copy(warning));
-    }
-}
-
-/// Makes a warning again, but for its cause.
-fn copy(warning: &Error) -> Error {
-    let mut copy = Error::new(warning.kind(), warning.what().to_owned());
-    if let Some(place) = warning.place() {
-        copy = match place.offset {
-            Some(offset) => copy.at(place.structure.clone(), offset),
-            None => copy.within(place.structure.clone()),
-        };
-    }
-    match warning.concerned_path() {
-        Some(path) => copy.path(path),
-        None => copy,
     }
 }
 

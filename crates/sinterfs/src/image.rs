@@ -316,8 +316,8 @@ impl Image {
         sinterfs_ops::usage(&**self.raw(), &show, unread)
     }
 
-    /// Measures directories: what they have, and what of it they take in the image. What cannot be
-    /// read goes to `unread`.
+    /// Measures directories: what they have, and what of it they take in the image. The rows are
+    /// shown in the order of the tree. What cannot be read goes to `unread`.
     ///
     /// # Errors
     /// `Corrupt` for damaged metadata.
@@ -325,11 +325,12 @@ impl Image {
         &self,
         options: &sinterfs_ops::DuOptions,
         unread: &mut sinterfs_ops::Unread,
-    ) -> Result<Vec<sinterfs_ops::DuRow>> {
+        visit: &mut dyn FnMut(sinterfs_ops::DuRow) -> Result<()>,
+    ) -> Result<()> {
         let show = |of, visit: &mut dyn FnMut(sinterfs_ops::StoredBlock<'_>)| {
             self.0.handle.stored_blocks(of, visit)
         };
-        sinterfs_ops::disk_usage(&**self.raw(), &show, options, unread)
+        sinterfs_ops::disk_usage(&**self.raw(), &show, options, unread, visit)
     }
 
     /// Writes all structures as text.

@@ -11,6 +11,8 @@ mod composefs;
 mod equal_leaves;
 mod formats;
 mod identify;
+#[cfg(feature = "write")]
+mod kept_warnings;
 mod open;
 mod open_options;
 mod place;

@@ -9,6 +9,7 @@ mod bare_marks;
 mod conflicts;
 mod input;
 mod links;
+mod moved;
 mod resolve_links;
 mod union;
 mod whiteouts;
@@ -21,6 +22,7 @@ use sinterfs_model::{
 
 use conflicts::display_path;
 use links::Origin;
+use moved::Places;
 use union::Union;
 
 pub use conflicts::{Conflict, Conflicts};
@@ -93,7 +95,13 @@ impl Source for Merge {
             trees.push(tree);
             links.push(below);
         }
+        let places = if self.how.layers {
+            Places::of(&self.parts, &trees)
+        } else {
+            Places::default()
+        };
         let mut union = Union::new(&self.parts, &trees, &self.how, implied(&self.parts, &trees))?;
+        union.move_directories(&places);
         union.follow_links(&links, observer);
         union.run()?;
         if let (true, Some(first)) = (self.how.strict, union.conflicts.first.first()) {

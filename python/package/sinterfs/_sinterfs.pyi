@@ -109,6 +109,7 @@ def build(
     block_size: int | None,
     threads: int | None,
     memory: int | None,
+    max_zeros: int | None,
     include: list[str],
     exclude: list[str],
     time_resolution: str | None,

@@ -10,6 +10,7 @@ use super::attributes::seconds;
 use super::input::ImageArgs;
 use super::part::PartArgs;
 use super::run::{JobsArgs, VerbosityArgs};
+use crate::size::parse as size;
 use crate::unsquashfs_paths::PathArgs;
 
 /// Unpack an image.
@@ -54,7 +55,7 @@ An archive depends only on the image and on these options, not on -j or --cache-
 --tar keeps everything but sockets; GNU tar restores holes automatically, attributes and ACLs \
 with --xattrs --xattrs-include='*' --acls. --cpio has whole seconds, no extended attributes, no \
 holes, and files below 4 GiB; --mtree has no extended attributes, no hard links, and no digests of \
-files with more than 64 GiB of holes. Losses are reported, or an error with --strict."
+files with more holes than --max-zeros. Losses are reported, or an error with --strict."
 )]
 pub struct ExtractArgs {
     #[command(flatten)]
@@ -147,6 +148,12 @@ pub struct ExtractArgs {
     /// Write holes as zeros.
     #[arg(long)]
     pub no_sparse: bool,
+
+    /// The most bytes of holes that are written as zeros, in all; files that would have more are
+    /// reported and left out (default: 256g). With --mtree, the most that are hashed of one file
+    /// (default: 64g).
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub max_zeros: Option<u64>,
 
     /// Unpack files of which parts are damaged, too, with zeros for the parts that cannot be read.
     /// The files are named, and the exit code is 8. The end of a DwarFS image may be lost, after

@@ -300,6 +300,11 @@ pub struct LayoutArgs {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: Option<u64>,
 
+    /// The most bytes of holes that are stored as zeros where a format has no holes; more are an
+    /// error (default: 256g).
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_zeros: Option<u64>,
+
     /// The directory of temporary files (default: the directory of the image).
     #[arg(long, value_name = "DIR")]
     scratch: Option<PathBuf>,
@@ -477,6 +482,7 @@ impl LayoutArgs {
         request.purpose = self.purpose;
         request.read_cost = self.read_cost;
         request.memory = self.memory;
+        request.max_zeros = self.max_zeros;
         request.scratch = self.scratch;
         request.order = self.order.map(Order::from);
         request.sort = self.sort;

@@ -158,20 +158,17 @@ fn measure(image: &Image, path: &[u8], ino: Ino) -> Done {
         files: true,
     };
     // the listing of a directory shows what of it cannot be read
-    match image.disk_usage(&options, &mut Unread::default()) {
-        Ok(rows) => {
-            let sizes: HashMap<_, _> = rows
-                .into_iter()
-                .map(|row| {
-                    let sizes = Sizes {
-                        apparent: row.apparent,
-                        stored: row.stored,
-                    };
-                    (row.path, sizes)
-                })
-                .collect();
-            Done::Measured { sizes, all }
-        }
+    let mut sizes = HashMap::new();
+    let measured = image.disk_usage(&options, &mut Unread::default(), &mut |row| {
+        let of_row = Sizes {
+            apparent: row.apparent,
+            stored: row.stored,
+        };
+        sizes.insert(row.path, of_row);
+        Ok(())
+    });
+    match measured {
+        Ok(()) => Done::Measured { sizes, all },
         Err(error) => {
             let why = flags::message(&error);
             Done::Failed(format!("cannot measure /{}: {why}", text::name(path)))

@@ -56,6 +56,7 @@ pub(super) fn options(args: &ExtractArgs, format: ArchiveFormat) -> ArchiveOptio
         owner: !args.no_owner,
         times: !args.no_times,
         sparse: !args.no_sparse,
+        max_zeros: args.max_zeros,
         strict: args.archive.strict,
         continue_on_error: !args.stop_on_error,
         ..ArchiveOptions::of(format)

@@ -103,7 +103,19 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         max_depth: if args.summarize { Some(0) } else { args.depth },
         files: args.all,
     };
-    let mut rows = opened.disk_usage(&options, &mut unread)?;
+    let mut out = BufWriter::new(standard_files::output());
+    let failed = |error| Error::io("cannot print the sizes", error);
+    if !args.json {
+        print_heads(&mut out).map_err(failed)?;
+    }
+    let mut rows = Vec::new();
+    opened.disk_usage(&options, &mut unread, &mut |row| {
+        if args.sort == Sort::Tree {
+            return print(args, &row, &mut out).map_err(failed);
+        }
+        rows.push(row);
+        Ok(())
+    })?;
     match args.sort {
         Sort::Tree => {}
         Sort::Name => rows.sort_by(|a, b| a.path.cmp(&b.path)),
@@ -111,41 +123,37 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Sort::Image => rows.sort_by_key(|row| Reverse(row.stored)),
         Sort::Shared => rows.sort_by_key(|row| Reverse(row.shared)),
     }
-    print(args, &rows).map_err(|e| Error::io("cannot print the sizes", e))?;
+    for row in &rows {
+        print(args, row, &mut out).map_err(failed)?;
+    }
+    out.flush().map_err(failed)?;
     Ok(exit::unread(unread))
 }
 
-fn print(args: &Args, rows: &[DuRow]) -> std::io::Result<()> {
-    let mut out = BufWriter::new(standard_files::output());
-    if !args.json {
-        writeln!(
-            out,
-            "{:>12} {:>12} {:>12}  PATH",
-            "APPARENT", "IMAGE", "SHARED"
-        )?;
-    }
-    for row in rows {
-        let path: &[u8] = if row.path.is_empty() { b"." } else { &row.path };
-        if args.json {
-            let line = json!({
-                "path": text::json_name(path),
-                "files": row.files,
-                "apparent": row.apparent,
-                "image": row.stored,
-                "shared": row.shared,
-            });
-            writeln!(out, "{line}")?;
-            continue;
-        }
-        let [apparent, stored, shared] = [row.apparent, row.stored, row.shared].map(|bytes| {
-            if args.human_readable {
-                size::short(bytes)
-            } else {
-                bytes.to_string()
-            }
+fn print_heads(out: &mut dyn Write) -> std::io::Result<()> {
+    let [apparent, stored, shared] = ["APPARENT", "IMAGE", "SHARED"];
+    writeln!(out, "{apparent:>12} {stored:>12} {shared:>12}  PATH")
+}
+
+fn print(args: &Args, row: &DuRow, out: &mut dyn Write) -> std::io::Result<()> {
+    let path: &[u8] = if row.path.is_empty() { b"." } else { &row.path };
+    if args.json {
+        let line = json!({
+            "path": text::json_name(path),
+            "files": row.files,
+            "apparent": row.apparent,
+            "image": row.stored,
+            "shared": row.shared,
         });
-        let path = text::name(path);
-        writeln!(out, "{apparent:>12} {stored:>12} {shared:>12}  {path}")?;
+        return writeln!(out, "{line}");
     }
-    out.flush()
+    let [apparent, stored, shared] = [row.apparent, row.stored, row.shared].map(|bytes| {
+        if args.human_readable {
+            size::short(bytes)
+        } else {
+            bytes.to_string()
+        }
+    });
+    let path = text::name(path);
+    writeln!(out, "{apparent:>12} {stored:>12} {shared:>12}  {path}")
 }

@@ -125,6 +125,7 @@ fn options(args: &ExtractArgs) -> ExtractOptions {
         times: !args.no_times,
         time: args.set_time,
         sparse: !args.no_sparse,
+        max_zeros: args.max_zeros.unwrap_or(defaults.max_zeros),
         overwrite: match (args.force, args.keep) {
             (true, _) => Overwrite::Replace,
             (_, true) => Overwrite::Keep,

@@ -39,6 +39,10 @@ pub fn run(args: &Args, words: &[OsString]) -> Result<ExitCode> {
     if args.foreground || args.dry_run {
         serve(start(args)?)
     } else if args.report_ready {
+        if !args.while_open {
+            // nobody waits for a mount whose command was ended
+            daemon::end_with_parent(true)?;
+        }
         // the report replaces standard input
         let open = args.while_open.then(|| rustix::io::dup(std::io::stdin()));
         let open = open
@@ -51,6 +55,7 @@ pub fn run(args: &Args, words: &[OsString]) -> Result<ExitCode> {
         }
         // not earlier: automount(8) has the mount point blocked for all but its own process group
         daemon::detach_from_terminal()?;
+        daemon::end_with_parent(false)?;
         let result = started.as_ref().map(Serving::code);
         // the parent does not learn which options the message names
         daemon::report_to_parent(result, flags::message)?;

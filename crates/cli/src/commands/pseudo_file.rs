@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use sinterfs::build::{NewFile, is_same_file};
-use sinterfs::model::Image;
+use sinterfs::model::{Image, MAX_ZEROS};
 use sinterfs::ops::{FilteredImage, PartialImage, Unread};
 use sinterfs::{Error, Result};
 
@@ -35,6 +35,7 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
         excluded: &Wanted::new(&args.chosen.leave_out, how)?,
         max_depth: args.max_depth.unwrap_or(usize::MAX),
         threads: args.jobs.threads(),
+        max_zeros: args.max_zeros.unwrap_or(MAX_ZEROS),
     };
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
     let refused = if output == Path::new("-") {

@@ -10,6 +10,7 @@ use sinterfs::{OpenOptions, Result};
 use super::sign::{default_comment, read_password};
 use crate::args::remote::RemoteArgs;
 use crate::args::run::JobsArgs;
+use crate::interrupt::Interrupt;
 use crate::progress::{Display, Show};
 use crate::text;
 
@@ -72,6 +73,8 @@ pub struct Args {
 
 /// Pushes the image.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    // an upload that is stopped is cancelled
+    let _watching = Interrupt::watch();
     let options = OpenOptions {
         remote: args.remote.options(),
         ..OpenOptions::default()

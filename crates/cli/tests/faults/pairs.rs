@@ -10,7 +10,7 @@ use super::{command, files, numbers, sinter, work};
 use sinterfs_testkit::noise;
 
 /// Calls at which a command is killed.
-const CALLS: [&str; 9] = [
+const CALLS: [&str; 11] = [
     "rename",
     "renameat2",
     "linkat",
@@ -20,6 +20,8 @@ const CALLS: [&str; 9] = [
     "write",
     "pwrite64",
     "openat",
+    "mkdir",
+    "mkdirat",
 ];
 
 /// Runs a command that is killed at a call; returns whether it was.
@@ -215,6 +217,100 @@ fn parity_restores_its_own_image_and_no_other() {
         if kept.exists() {
             fs::remove_file(kept).unwrap();
         }
+    });
+}
+
+#[test]
+fn a_composefs_image_and_its_objects_stay_together() {
+    let Some(work) = work() else { return };
+    let dir = work.path();
+    let [old, new] = trees(dir);
+    let build = |tree: &'static str, image: &'static str, store: &'static str| {
+        let args = [
+            "build",
+            "--force",
+            "-q",
+            "-f",
+            "composefs",
+            tree,
+            "-o",
+            image,
+        ];
+        [&args[..], &["--digest-store", store]].concat()
+    };
+    // all objects of both
+    fs::create_dir(dir.join("out")).unwrap();
+    for tree in ["tree2", "tree1"] {
+        let made = sinter(dir, &build(tree, "image", "all"));
+        assert!(made.status.success(), "{made:?}");
+    }
+    let all = files(&dir.join("all"));
+    let is_hidden = |path: &Path| {
+        let mut names = path.components();
+        names.any(|name| name.as_os_str().as_encoded_bytes().starts_with(b"."))
+    };
+    assert!(
+        sinter(dir, &build("tree1", "out/image", "out/store"))
+            .status
+            .success()
+    );
+    at_every_call(dir, &build("tree2", "out/image", "out/store"), |what| {
+        let read = sinter(dir, &["cat", "out/image", "f", "--objects", "out/store"]);
+        assert!(
+            read.stdout == old || read.stdout == new,
+            "{what}: wrong bytes: {read:?}"
+        );
+        let check = [
+            "check",
+            "--deep",
+            "-q",
+            "out/image",
+            "--objects",
+            "out/store",
+        ];
+        let checked = sinter(dir, &check);
+        assert!(checked.status.success(), "{what}: {checked:?}");
+        let store = dir.join("out/store");
+        for (path, content) in files(&store) {
+            let name = path.strip_prefix(&store).unwrap();
+            let is_whole = all.get(&dir.join("all").join(name)) == Some(&content);
+            assert!(is_whole || is_hidden(name), "{what}: {}", name.display());
+        }
+    });
+}
+
+#[test]
+fn a_wim_file_is_the_old_one_or_the_new_one() {
+    let Some(work) = work() else { return };
+    let dir = work.path();
+    let [old, new] = trees(dir);
+    let out = dir.join("out");
+    fs::create_dir(&out).unwrap();
+    // names that are in use for parts; one file is written
+    fs::write(out.join("image2.swm"), "other").unwrap();
+    let build = |tree: &'static str| {
+        [
+            "build",
+            "--force",
+            "-q",
+            "-f",
+            "wim",
+            tree,
+            "-o",
+            "out/image.swm",
+        ]
+    };
+    assert!(sinter(dir, &build("tree1")).status.success());
+    at_every_call(dir, &build("tree2"), |what| {
+        let read = sinter(dir, &["cat", "out/image.swm", "f"]);
+        assert!(read.stdout == old || read.stdout == new, "{what}: {read:?}");
+        let checked = sinter(dir, &["check", "--deep", "-q", "out/image.swm"]);
+        assert!(checked.status.success(), "{what}: {checked:?}");
+        assert_eq!(
+            fs::read(out.join("image2.swm")).unwrap(),
+            b"other",
+            "{what}"
+        );
     });
 }
 

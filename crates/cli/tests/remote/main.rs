@@ -6,6 +6,7 @@ mod ahead;
 mod containers;
 mod pull;
 mod shards;
+mod stopped;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -99,6 +99,8 @@ pub(super) struct Directories {
     all: Vec<Directory>,
     /// The names that Joliet has in another form.
     pub(super) renamed: Loss,
+    /// What Joliet does not have.
+    pub(super) lacking: Loss,
 }
 
 impl Directories {
@@ -122,6 +124,9 @@ impl Directories {
             renamed: Loss::new(
                 "names that Joliet has in another form, cut or with other characters",
                 0,
+            ),
+            lacking: Loss::of_one_tree(
+                "symlinks and special files that Joliet lacks (Rock Ridge has them)",
             ),
         };
         let mut index = 0;
@@ -157,6 +162,7 @@ impl Directories {
             let is_directory = matches!(node.content, Content::Directory { .. });
             let is_file = matches!(node.content, Content::File { .. });
             if !self.kind.is_primary() && !is_directory && !is_file {
+                self.lacking.add(|| tree.link_path(link));
                 continue;
             }
             let name = tree.bytes(link.name);

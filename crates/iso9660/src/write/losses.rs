@@ -25,8 +25,8 @@ pub(super) fn unfit(tree: &Tree, link: &Link) -> Option<Unfit> {
     }
 }
 
-/// Counts what is lost; `renamed` are the names that Joliet has in another form.
-pub(super) fn losses(tree: &Tree, keeps_xattrs: bool, renamed: Option<Loss>) -> Vec<Loss> {
+/// Counts what is lost; `of_joliet` are those of the tree of Joliet.
+pub(super) fn losses(tree: &Tree, keeps_xattrs: bool, of_joliet: Vec<Loss>) -> Vec<Loss> {
     let count =
         |lost: &dyn Fn(&Node) -> bool| tree.nodes().iter().filter(|node| lost(node)).count() as u64;
     let is_lost = |time: &Time| ShortDate::from_seconds(time.secs).is_none();
@@ -34,7 +34,7 @@ pub(super) fn losses(tree: &Tree, keeps_xattrs: bool, renamed: Option<Loss>) -> 
         let time = &node.meta.times.modified;
         time.nanos != 0 && !is_lost(time)
     });
-    let mut losses = Loss::happened(left_out(tree, keeps_xattrs).into_iter().chain(renamed));
+    let mut losses = Loss::happened(left_out(tree, keeps_xattrs).into_iter().chain(of_joliet));
     losses.extend(Loss::counted([(
         "times of modification before 1900 or after 2155 (the nearest is stored)",
         count(&|node| is_lost(&node.meta.times.modified)),

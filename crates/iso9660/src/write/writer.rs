@@ -159,8 +159,8 @@ impl IsoWriter {
     }
 
     /// Writes all trees into the space reserved for them or, if it is too short, after the content;
-    /// returns their places, and the names that Joliet changed.
-    fn trees(&mut self, tree: &Tree, map: &ContentMap) -> Result<(Vec<TreePlace>, Option<Loss>)> {
+    /// returns their places, and the names that Joliet changed or left out.
+    fn trees(&mut self, tree: &Tree, map: &ContentMap) -> Result<(Vec<TreePlace>, Vec<Loss>)> {
         let placed = self.placed(tree, Some(map));
         let mut trees = self.lay_out(&placed, self.room.start)?;
         let needed = trees.last().map_or(0, |tree| tree.end);
@@ -179,8 +179,9 @@ impl IsoWriter {
             places.push(tree.write(&mut out)?);
         }
         out.flush()?;
-        let renamed = trees.pop().filter(|_| places.len() > 1);
-        Ok((places, renamed.map(|tree| tree.directories.renamed)))
+        let joliet = trees.pop().filter(|_| places.len() > 1);
+        let losses = joliet.map(|tree| [tree.directories.renamed, tree.directories.lacking]);
+        Ok((places, losses.into_iter().flatten().collect()))
     }
 
     /// Returns what a partition table describes, if there is to be one; `image` is the end of the
@@ -320,7 +321,7 @@ impl ImageWriter for IsoWriter {
     fn finish(mut self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary> {
         self.contents.close()?;
         let block_bytes = self.contents.at - self.front_bytes;
-        let (places, renamed) = self.trees(tree, map)?;
+        let (places, of_joliet) = self.trees(tree, map)?;
         self.seal(&places)?;
         let image_bytes = self.contents.at;
         Ok(Summary {
@@ -330,7 +331,7 @@ impl ImageWriter for IsoWriter {
             block_bytes,
             metadata_bytes: image_bytes - block_bytes,
             root_digest: None,
-            losses: losses(tree, self.options.xattrs, renamed),
+            losses: losses(tree, self.options.xattrs, of_joliet),
         })
     }
 }

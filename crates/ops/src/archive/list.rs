@@ -2,7 +2,7 @@
 //! blocks, then a line a name.
 //!
 //! **Invariant:** memory is 33 bytes a file, and 1 MiB a thread; time is bounded by what the image
-//! stores and `MAX_HOLES` a file, since a small image can have holes of 2^63 bytes.
+//! stores and `max_zeros` a file, since a small image can have holes of 2^63 bytes.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -22,11 +22,11 @@ use crate::workers;
 
 const CHUNK: usize = 1 << 20;
 
-/// The most bytes of holes that are hashed of a file.
+/// The most bytes of holes that are hashed of a file, unless another limit is set.
 const MAX_HOLES: u64 = 64 << 30;
 
 /// The comment of the list for a file with longer holes.
-const LONG_HOLES: &str = "digests of files with more than 64 GiB of holes";
+const LONG_HOLES: &str = "digests of files with more holes than `max_zeros` allows";
 
 /// How further names of a file are written: `nlink` counts them, and nothing ties them together.
 const HARD_LINKS: &str = "hard links (each name becomes a separate file)";
@@ -154,7 +154,8 @@ fn digest(archive: &ArchiveJob<'_>, ino: Ino, buf: &mut [u8]) -> Result<FileDige
 
 /// Returns whether a file has more bytes of holes than are hashed.
 fn holes_exceed(archive: &ArchiveJob<'_>, ino: Ino, size: u64) -> Result<bool> {
-    if size <= MAX_HOLES {
+    let max = archive.options.max_zeros.unwrap_or(MAX_HOLES);
+    if size <= max {
         return Ok(false);
     }
     let mut holes = 0_u64;
@@ -164,5 +165,5 @@ fn holes_exceed(archive: &ArchiveJob<'_>, ino: Ino, size: u64) -> Result<bool> {
         }
         Ok(())
     })?;
-    Ok(holes > MAX_HOLES)
+    Ok(holes > max)
 }

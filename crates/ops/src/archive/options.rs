@@ -56,6 +56,10 @@ pub struct ArchiveOptions {
     pub xattrs: bool,
     /// Keeps holes; without it they are zeros.
     pub sparse: bool,
+    /// The most bytes of holes that are zeros in the archive; files that would have more are left
+    /// out. For lists it is the most that are hashed of a file. `None` means 256 GiB, and 64 GiB per
+    /// file of lists.
+    pub max_zeros: Option<u64>,
     /// Treats metadata that the kind of archive does not keep as an error.
     pub strict: bool,
     /// Continues after a failure that concerns one entry.
@@ -83,6 +87,7 @@ impl ArchiveOptions {
             times: true,
             xattrs: true,
             sparse: true,
+            max_zeros: None,
             strict: false,
             continue_on_error: true,
             ahead: 256 << 20,

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::ops::Range;
 
 use sinterfs_archive::{Follows, cpio, tar};
-use sinterfs_model::{Error, FileType, Ino, Result};
+use sinterfs_model::{Error, FileType, Ino, MAX_ZEROS, Result};
 
 use super::ahead::Position;
 use super::job::ArchiveJob;
@@ -18,12 +18,8 @@ use super::sequence::{Name, name_ref};
 use super::stream::ArchiveOutput;
 use crate::workers;
 
-/// The most bytes of holes that an archive has as zeros: a small image can have files with holes
-/// of 2^63 bytes.
-const MAX_ZEROS: u64 = 256 << 30;
-
-/// Further entries to leave out.
-const LONG_HOLES: &str = "files with holes that would be more than 256 GiB of zeros (left out)";
+/// Entries left out because of the limit of zeros.
+const LONG_HOLES: &str = "files with more holes than `max_zeros` allows (left out)";
 
 /// Writes all names and returns the length of the archive.
 pub(super) fn write(archive: &ArchiveJob<'_>, out: &mut dyn Write) -> Result<u64> {
@@ -72,7 +68,7 @@ impl Writer<'_, '_> {
             return Ok(());
         };
         let zeros = self.zeros.saturating_add(known.unmapped_holes());
-        if zeros > MAX_ZEROS {
+        if zeros > archive.options.max_zeros.unwrap_or(MAX_ZEROS) {
             self.miss(name);
             return archive.leave_out(&[LONG_HOLES], name_ref);
         }

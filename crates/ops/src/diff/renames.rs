@@ -25,7 +25,7 @@ const HASHED: u64 = 16 << 20;
 
 /// Moves renamed files from the removed and added ones to the changes.
 pub(super) fn find(
-    walk: &mut PairedWalk,
+    walk: &mut PairedWalk<'_>,
     comparison: &Comparison<'_>,
     rules: &Rules<'_>,
     changes: &mut Vec<Change>,
@@ -53,22 +53,19 @@ pub(super) fn find(
     jobs.extend(of_side(&new, &walk.added, comparison.new, true));
     let hashed = hash_all(&jobs, comparison, threads)?;
     let mut buffers = Buffers::default();
-    let (mut gone, mut come) = (Vec::new(), Vec::new());
     for (old, new) in pairs(&hashed, walk) {
         let nodes = (walk.removed[old].node, walk.added[new].node);
         if !comparison.is_due(nodes) || comparison.differs(nodes, &mut buffers)? {
             continue;
         }
         changes.push(Change {
-            path: walk.removed[old].path.clone(),
+            path: walk.removed_path(old),
             kind: sinterfs_model::FileType::File,
-            what: What::Renamed(walk.added[new].path.clone(), rules.compare(nodes)),
+            what: What::Renamed(walk.added_path(new), rules.compare(nodes)),
         });
-        gone.push(old);
-        come.push(new);
+        walk.removed[old].is_renamed = true;
+        walk.added[new].is_renamed = true;
     }
-    remove(&mut walk.removed, gone);
-    remove(&mut walk.added, come);
     Ok(())
 }
 
@@ -139,29 +136,19 @@ fn hash(job: &Job<'_>, buffer: &mut Vec<u8>) -> Result<(u64, u128)> {
 }
 
 /// Pairs files of one hash: first those whose last names are the same, then by path.
-fn pairs(by_hash: &ByHash, walk: &PairedWalk) -> Vec<(usize, usize)> {
-    let name = |path: &[u8]| {
-        let start = path
-            .iter()
-            .rposition(|&byte| byte == b'/')
-            .map_or(0, |slash| slash + 1);
-        path[start..].to_vec()
-    };
+fn pairs(by_hash: &ByHash, walk: &PairedWalk<'_>) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for (gone, come) in by_hash.values() {
-        let mut by_name: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
+        let mut by_name: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
         let (mut gone, mut come) = (gone.clone(), come.clone());
-        gone.sort_unstable_by_key(|&index| &walk.removed[index].path);
-        come.sort_unstable_by_key(|&index| std::cmp::Reverse(&walk.added[index].path));
+        gone.sort_by_cached_key(|&index| walk.removed_path(index));
+        come.sort_by_cached_key(|&index| std::cmp::Reverse(walk.added_path(index)));
         for &new in &come {
-            by_name
-                .entry(name(&walk.added[new].path))
-                .or_default()
-                .push(new);
+            by_name.entry(walk.added_name(new)).or_default().push(new);
         }
         let mut taken = Vec::new();
         gone.retain(|&old| {
-            let same = by_name.get_mut(&name(&walk.removed[old].path));
+            let same = by_name.get_mut(walk.removed_name(old));
             let Some(new) = same.and_then(Vec::pop) else {
                 return true;
             };
@@ -174,14 +161,4 @@ fn pairs(by_hash: &ByHash, walk: &PairedWalk) -> Vec<(usize, usize)> {
         pairs.extend(gone.into_iter().zip(come.into_iter().rev()));
     }
     pairs
-}
-
-/// Removes some of a list, by index.
-fn remove(list: &mut Vec<Lone>, mut indexes: Vec<usize>) {
-    indexes.sort_unstable();
-    let mut index = 0;
-    list.retain(|_| {
-        index += 1;
-        indexes.binary_search(&(index - 1)).is_err()
-    });
 }

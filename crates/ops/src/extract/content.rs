@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Mutex;
 
-use sinterfs_model::{Error, Inode, Result, Stage, Tally};
+use sinterfs_model::{Error, FileType, Inode, Result, Setting, Stage, Tally};
 use sinterfs_platform::{Directory, files};
 
 use super::job::Extraction;
@@ -31,6 +31,8 @@ pub(crate) struct Files<'a> {
     /// Files that consist of several jobs.
     parted: HashMap<u32, Mutex<Parted>>,
     missing: Mutex<HashSet<u32>>,
+    /// Files whose holes would be more zeros than the limit.
+    hollow: HashSet<u32>,
 }
 
 /// A file that several threads write.
@@ -77,6 +79,7 @@ impl<'a> Files<'a> {
             jobs,
             parted,
             missing: Mutex::default(),
+            hollow: hollow(work),
         }
     }
 
@@ -105,6 +108,9 @@ impl<'a> Files<'a> {
 
     fn write_job(&self, buf: &mut Vec<u8>, job: &Job) -> Result<()> {
         let item = self.work.plan.leaf(job.leaf);
+        if self.hollow.contains(&job.leaf) {
+            return self.refuse_hollow(job, item);
+        }
         let done = match self.parted.get(&job.leaf) {
             None => write_whole(self.work, item, buf).map(|written| {
                 if !written {
@@ -119,6 +125,19 @@ impl<'a> Files<'a> {
             lock(&self.missing).insert(job.leaf);
         }
         self.work.settle(done)?;
+        Ok(())
+    }
+
+    /// Reports a file with too many holes, once.
+    fn refuse_hollow(&self, job: &Job, item: &Item) -> Result<()> {
+        if lock(&self.missing).insert(job.leaf) {
+            let option = Setting::MaxZeros;
+            let what = format!("the holes would be more zeros than {option} allows");
+            let error = Error::limit(what).about([option]);
+            self.work
+                .settle::<()>(Err(self.work.locate(error, item.spot)))?;
+            self.work.observer.advance(Stage::Extract, Tally::items(1));
+        }
         Ok(())
     }
 
@@ -188,6 +207,30 @@ impl<'a> Files<'a> {
             }
         }
     }
+}
+
+/// Returns the files whose holes exceed the limit of zeros, in the order of the plan.
+fn hollow(work: &Extraction<'_>) -> HashSet<u32> {
+    let mut hollow = HashSet::new();
+    if work.options.sparse {
+        return hollow;
+    }
+    let mut left = work.options.max_zeros;
+    for (index, item) in (0_u32..).zip(&work.plan.leaves) {
+        if item.kind != FileType::File {
+            continue;
+        }
+        // what cannot be read is reported when it is restored
+        let holes = work
+            .image
+            .inode(item.ino)
+            .map_or(0, |inode| inode.size.saturating_sub(inode.allocated));
+        match left.checked_sub(holes) {
+            Some(rest) => left = rest,
+            None => drop(hollow.insert(index)),
+        }
+    }
+    hollow
 }
 
 /// Makes a file of several parts, or opens it again; `None` if nothing is left to do for it.

@@ -54,6 +54,9 @@ pub struct ExtractOptions {
     pub xattrs: bool,
     /// Keeps holes; without it they are written as zeros.
     pub sparse: bool,
+    /// The most bytes of holes that are written as zeros; files that would have more are not
+    /// restored.
+    pub max_zeros: u64,
     /// The treatment of existing files.
     pub overwrite: Overwrite,
     /// Waits until everything is on the disk.
@@ -88,6 +91,7 @@ impl Default for ExtractOptions {
             time: None,
             xattrs: true,
             sparse: true,
+            max_zeros: sinterfs_model::MAX_ZEROS,
             overwrite: Overwrite::default(),
             sync: false,
             continue_on_error: true,

@@ -3,8 +3,8 @@
 //! Enters an image, and its stored blocks as far as the format knows them; leaves a row for each
 //! requested directory, after the rows of its subdirectories. **Invariant:** an inode counts once,
 //! where its first name is; the stored bytes of a block are divided among the files that refer to
-//! it, so the rows of the directories of one level add up. Memory: as `usage`, and 24 bytes per
-//! range of content.
+//! it, so the rows of the directories of one level add up. Memory: as `usage`, 24 bytes per range of
+//! content, and a path.
 
 use std::collections::HashSet;
 
@@ -54,19 +54,21 @@ impl DuRow {
 
 /// A directory on the way.
 struct Open {
+    /// Without its path.
     row: DuRow,
     /// The number of directories from a start on; `None` outside all of them.
     depth: Option<usize>,
 }
 
-/// Measures directories. Content is not read. Unreadable entries are not counted, and go to
-/// `unread`.
+/// Measures directories, and shows their rows in the order of the tree. Content is not read.
+/// Unreadable entries are not counted, and go to `unread`.
 pub fn disk_usage(
     image: &dyn Image,
     show: &ShowBlocks<'_>,
     options: &DuOptions,
     unread: &mut Unread,
-) -> Result<Vec<DuRow>> {
+    visit: &mut dyn FnMut(DuRow) -> Result<()>,
+) -> Result<()> {
     let (mut blocks, mut ranges) = (BlockTable::default(), SharedRanges::default());
     show(None, &mut |block| blocks.add(block))?;
     let at_once = blocks.count() > 0;
@@ -92,7 +94,7 @@ pub fn disk_usage(
     let everywhere = options.starts.is_empty() || options.starts.contains(&root);
     let mut rows = Rows {
         options,
-        rows: Vec::new(),
+        visit,
         open: vec![Open {
             row: DuRow::default(),
             depth: everywhere.then_some(0),
@@ -101,8 +103,8 @@ pub fn disk_usage(
     // the same is unreadable again
     each(image, &mut Unread::default(), &mut |met| {
         match met {
-            Met::Directory { path, ino, .. } => rows.enter(path, ino),
-            Met::Left(_) => rows.leave(),
+            Met::Directory { ino, .. } => rows.enter(ino),
+            Met::Left { path, .. } => rows.leave(path)?,
             Met::Link | Met::Other => {}
             Met::File {
                 path, ino, size, ..
@@ -119,19 +121,18 @@ pub fn disk_usage(
                         row.shared = row.shared.saturating_add(ranges.within(block, offset, len));
                     }
                 })?;
-                rows.file(row, ino);
+                rows.file(row, ino)?;
             }
         }
         Ok(())
     })?;
-    rows.leave();
-    Ok(rows.rows)
+    rows.leave(b"")
 }
 
 /// The rows on the way.
 struct Rows<'a> {
     options: &'a DuOptions,
-    rows: Vec<DuRow>,
+    visit: &'a mut dyn FnMut(DuRow) -> Result<()>,
     open: Vec<Open>,
 }
 
@@ -148,34 +149,38 @@ impl Rows<'_> {
         depth.is_some_and(|depth| self.options.max_depth.is_none_or(|max| depth <= max))
     }
 
-    fn enter(&mut self, path: &[u8], ino: Ino) {
-        let depth = self.depth(ino);
-        let path = if self.is_shown(depth) { path } else { b"" };
-        let row = DuRow {
-            path: path.to_vec(),
-            ..DuRow::default()
-        };
-        self.open.push(Open { row, depth });
+    fn enter(&mut self, ino: Ino) {
+        self.open.push(Open {
+            row: DuRow::default(),
+            depth: self.depth(ino),
+        });
     }
 
-    fn leave(&mut self) {
-        let Some(done) = self.open.pop() else { return };
+    fn leave(&mut self, path: &[u8]) -> Result<()> {
+        let Some(done) = self.open.pop() else {
+            return Ok(());
+        };
         if let Some(above) = self.open.last_mut() {
             above.row.add(&done.row);
         }
-        if self.is_shown(done.depth) {
-            self.rows.push(done.row);
+        if !self.is_shown(done.depth) {
+            return Ok(());
         }
+        (self.visit)(DuRow {
+            path: path.to_vec(),
+            ..done.row
+        })
     }
 
-    fn file(&mut self, row: DuRow, ino: Ino) {
+    fn file(&mut self, row: DuRow, ino: Ino) -> Result<()> {
         let depth = self.depth(ino);
         if let Some(above) = self.open.last_mut() {
             above.row.add(&row);
         }
         let is_start = depth == Some(0);
         if self.is_shown(depth) && (self.options.files || is_start) {
-            self.rows.push(row);
+            (self.visit)(row)?;
         }
+        Ok(())
     }
 }

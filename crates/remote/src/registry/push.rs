@@ -154,7 +154,7 @@ pub fn push(image: &PushedImage, to: &Address, options: &RemoteOptions) -> Resul
         Ok(Some(named))
     })?;
     let digest: std::result::Result<Option<String>, Failure> =
-        runtime::wait(&pushed, options.stop)?;
+        runtime::wait_for_end(&pushed, options.stop)?;
     let digest = digest.map_err(|failure| session.error("push to", &failure))?;
     let digest = digest.ok_or_else(|| taken("the tag names another image"))?;
     Ok(format!("{}@{digest}", session.reference))

@@ -49,6 +49,8 @@ struct Mirror {
 pub(crate) struct Session {
     pub(crate) reference: Reference,
     pub(crate) stall: Duration,
+    /// Returns whether the work should stop.
+    pub(crate) stop: fn() -> bool,
     mirrors: Vec<Mirror>,
     registry: Arc<Endpoint>,
     /// The time limit of a mirror for one part.
@@ -96,6 +98,7 @@ impl Session {
             registry: Arc::new(Endpoint::new(registry, scope, options.stall)?),
             reference,
             stall: options.stall,
+            stop: options.stop,
             patience: options.deadline / 4,
         })
     }

@@ -1,8 +1,8 @@
 //! Putting blobs and manifests into a repository.
 //!
 //! In: bytes and their digest. Out: nothing, when the registry has them and has compared the
-//! digest. **Invariant:** an upload that failed is cancelled, as far as the registry can be
-//! reached; nothing refers to it. Spec: OCI distribution-spec 1.1, "Pushing blobs".
+//! digest. **Invariant:** an upload that failed or was stopped is cancelled, as far as the registry
+//! can be reached; nothing refers to it. Spec: OCI distribution-spec 1.1, "Pushing blobs".
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::endpoint::Call;
 use super::manifest::digest_of;
 use super::session::Session;
 use crate::failure::{Cause, Failure};
-use crate::retry;
+use crate::{retry, runtime};
 
 /// The bytes of one request: what GHCR takes at most.
 const CHUNK: u64 = 4 << 20;
@@ -49,14 +49,21 @@ pub(crate) async fn put_blob(
     }
     let begin = || begin(session);
     let mut upload = retry::until(Instant::now() + patience, begin).await?;
-    let sent = send(session, &mut upload, content, patience).await;
-    let sent = match sent {
-        Ok(()) => finish(session, &upload, digest, patience).await,
-        failed => failed,
-    };
-    if sent.is_err() {
+    let sent = runtime::until_stopped(session.stop, async {
+        send(session, &mut upload, content, patience).await?;
+        finish(session, &upload, digest, patience).await
+    });
+    let sent = sent.await;
+    let sent = sent.unwrap_or_else(|| Err(Failure::new(Cause::Stopped, "stopped on request")));
+    if let Err(failure) = &sent {
+        let call = Call::new(Method::DELETE, upload.place);
+        let cancelled = session.send(&call);
         // registries remove what is left after a day or so
-        let _ = session.send(&Call::new(Method::DELETE, upload.place)).await;
+        if failure.cause == Cause::Stopped {
+            let _ = tokio::time::timeout(runtime::GRACE, cancelled).await;
+        } else {
+            let _ = cancelled.await;
+        }
     }
     sent
 }

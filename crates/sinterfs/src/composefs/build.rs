@@ -51,12 +51,12 @@ fn build_from_input(
     refuse_store_within(request)?;
     let store = request.composefs.digest_store.as_deref();
     let store = store.map(ObjectStore::open).transpose()?;
-    let output = Output::open(&request.destination, None)?;
+    let output = Output::open(&request.destination, &request.open, None)?;
     let output = output.instead_of(request.former_parity.clone());
     let counting = WarningCounter::new(observer);
     let packed = input.read(&counting, |source, observer| {
         let mut tree = source.scan(observer)?;
-        sinterfs_pipeline::refuse_long_holes(source, &tree)?;
+        sinterfs_pipeline::refuse_long_holes(source, &tree, request.max_zeros())?;
         let left_out = counting.count();
         let reader = ContentHasher::new(&tree, store.as_ref(), observer);
         let counts =
@@ -81,6 +81,7 @@ fn build_from_input(
         Ok((files, pipeline))
     });
     let (files, mut pipeline) = packed.map_err(|error| interrupted(error, observer))?;
+    pipeline.left_out = pipeline.left_out.saturating_add(input.left_out());
     input.add_unrepresented(&mut pipeline.image.losses);
     let times = input.times_of_access(&pipeline.tree);
     pipeline.image.losses.extend(times);
@@ -106,7 +107,7 @@ fn build_from_dump(
     let attributes = &request.attributes;
     refuse_foreign(request)?;
     refuse_for_dump(request, objects)?;
-    let output = Output::open(&request.destination, None)?;
+    let output = Output::open(&request.destination, &request.open, None)?;
     let output = output.instead_of(request.former_parity.clone());
     let mut files = dump::files(dump)?;
     files.change_times(|time| match (attributes.time, attributes.latest_time) {

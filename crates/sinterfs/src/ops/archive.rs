@@ -62,7 +62,7 @@ pub fn archive(request: &ArchiveRequest, observer: &dyn Observer) -> Result<Arch
     if archive.later_bytes() > 0 {
         archive.keep_in(Scratch::new(request.destination.scratch_dir()).file()?);
     }
-    let output = Output::open(&request.destination, None)?;
+    let output = Output::open(&request.destination, &request.open, None)?;
     let report = archive.write(&mut output.writer())?;
     output.commit()?;
     Ok(report)

@@ -18,6 +18,7 @@ use sinterfs_model::{Error, Result, Setting};
 use sinterfs_platform::Scratch;
 use sinterfs_platform::{FileAt, files};
 
+use crate::open_options::OpenOptions;
 use crate::write::hidden_file::{self, parent};
 use crate::write::naming::{
     FormerFile, exists, former_name, name_file, open_directory, rename, sync_directory,
@@ -84,16 +85,16 @@ enum OutputTarget {
 
 impl Output {
     /// Opens a destination; one that cannot seek gets a scratch file in front, if there is a
-    /// directory for it.
-    pub fn open(destination: &Destination, scratch: Option<&Scratch>) -> Result<Self> {
-        let output = match destination {
+    /// directory for it. `how` says how servers are asked.
+    pub fn open(to: &Destination, how: &OpenOptions, scratch: Option<&Scratch>) -> Result<Self> {
+        let output = match to {
             Destination::Stdout => Self::stdout(),
             Destination::File { path, replace } => Self::create(path, *replace),
-            Destination::Object { url, replace } => Self::object(url, *replace),
+            Destination::Object { url, replace } => Self::object(url, *replace, how),
             Destination::Open(file) => {
                 let file = file.0.try_clone();
-                let file = file.map_err(|e| Error::io("cannot duplicate the output", e))?;
-                Ok(Self::with(OutputTarget::Stream, file))
+                let output = file.map(|file| Self::with(OutputTarget::Stream, file));
+                output.map_err(|e| Error::io("cannot duplicate the output", e))
             }
         }?;
         match scratch {
@@ -109,8 +110,8 @@ impl Output {
     }
 
     /// Begins an object of a store.
-    fn object(url: &Path, replace: bool) -> Result<Self> {
-        let upload = upload::begin(url, replace)?;
+    fn object(url: &Path, replace: bool, options: &OpenOptions) -> Result<Self> {
+        let upload = upload::begin(url, replace, options)?;
         let output = Self::with(OutputTarget::Stream, upload.sink()?);
         output.written().upload = Some(upload);
         Ok(output)

@@ -57,7 +57,11 @@ impl Work<'_> {
         let scratch = Scratch::new(resolved.1.scratch.clone());
         input.spill(&scratch)?;
         let patches = self.format.patches();
-        let output = Output::open(&request.destination, patches.then_some(&scratch))?;
+        let output = Output::open(
+            &request.destination,
+            &request.open,
+            patches.then_some(&scratch),
+        )?;
         let output = output.instead_of(request.former_parity.clone());
         let mut out = output.writer();
         if let Some(header) = &self.prepared.header {
@@ -137,6 +141,7 @@ impl Work<'_> {
             lookback: request.lookback,
             read_cost: request.read_cost.unwrap_or(level.read_cost),
             memory: request.memory,
+            max_zeros: request.max_zeros(),
             scratch: request.scratch_dir(),
             categorizers: request
                 .categorizers

@@ -143,6 +143,7 @@ fn check_rewrite(request: &RecompressRequest) -> Result<()> {
         (!build.duplicates, "storing equal files more than once"),
         (build.categorizers.is_some(), "the choice of categories"),
         (build.memory.is_some(), "a bound of memory"),
+        (build.max_zeros.is_some(), "a limit of zeros"),
         (build.scratch.is_some(), "a scratch directory"),
     ];
     refuse(&asked, |what| {
@@ -234,7 +235,7 @@ fn rewrite(
         create,
         threads: build.threads,
     };
-    let output = Output::open(&build.destination, None)?;
+    let output = Output::open(&build.destination, &request.open, None)?;
     let output = output.instead_of(build.former_parity.clone());
     let mut out = output.writer();
     if let Some(header) = &prepared.header {

@@ -1,7 +1,7 @@
 //! The report of a build, and the errors of a strict request.
 
 use sinterfs_block::verity::VerityDigest;
-use sinterfs_model::{Error, Kind, Loss, Observer, Result, Setting};
+use sinterfs_model::{Error, Kind, Loss, LossKind, Observer, Result, Setting};
 use sinterfs_source::merge::Conflicts;
 
 pub use sinterfs_pipeline::Report as PipelineReport;
@@ -103,7 +103,8 @@ fn named(loss: &Loss) -> String {
 pub(crate) fn demand_losses(losses: &[Loss]) -> Result<()> {
     // what is named comes first
     let of_entries = losses.iter().find(|loss| loss.is_of_entries());
-    match of_entries.or(losses.first()) {
+    let mut lost = losses.iter().filter(|loss| loss.kind != LossKind::OneTree);
+    match of_entries.or(lost.next()) {
         Some(loss) => {
             let option = Setting::Strict;
             let can = if loss.settings().next().is_none() {

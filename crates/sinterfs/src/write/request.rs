@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_format::{PerFileOptions, Purpose, VolumeOptions, level};
-use sinterfs_model::{Categorizers, Order, ReadCost};
+use sinterfs_model::{Categorizers, MAX_ZEROS, Order, ReadCost};
 use sinterfs_source::archive::ImpliedDirectories;
 use sinterfs_source::{Action, Shard, XattrFilter};
 
@@ -127,6 +127,9 @@ pub struct BuildRequest {
     /// The bytes of memory that the build may take; `None` means 512 MiB and as much again for
     /// each thread, or what one thread needs if that is more.
     pub memory: Option<u64>,
+    /// The most bytes of holes that a format without holes stores, and composefs hashes, as zeros;
+    /// more are an error. `None` means 256 GiB.
+    pub max_zeros: Option<u64>,
     /// The directory of scratch files; `None` means that of the image, or that of temporary files
     /// if the image goes to standard output.
     pub scratch: Option<PathBuf>,
@@ -231,6 +234,7 @@ impl BuildRequest {
             lookback: None,
             read_cost: None,
             memory: None,
+            max_zeros: None,
             scratch: None,
             order: None,
             sort: None,
@@ -300,6 +304,11 @@ impl BuildRequest {
         } else {
             self.attributes.clone()
         }
+    }
+
+    /// Returns the most bytes of holes that are stored as zeros.
+    pub(crate) fn max_zeros(&self) -> u64 {
+        self.max_zeros.unwrap_or(MAX_ZEROS)
     }
 
     /// Returns the directory for scratch files.

@@ -42,11 +42,11 @@ fn is_offline(_: &OpenOptions) -> bool {
 
 /// Begins an object.
 #[cfg(feature = "remote")]
-pub fn begin(url: &Path, replace: bool) -> Result<Upload> {
-    use sinterfs_remote::{Address, RemoteOptions};
+pub fn begin(url: &Path, replace: bool, options: &OpenOptions) -> Result<Upload> {
+    use sinterfs_remote::Address;
 
-    let begun = Address::parse(url)
-        .and_then(|address| Upload::begin(&address, replace, &RemoteOptions::default()));
+    let begun =
+        Address::parse(url).and_then(|address| Upload::begin(&address, replace, &options.remote));
     begun.map_err(|error| error.path(shown(url)))
 }
 
@@ -68,7 +68,7 @@ pub enum Upload {}
 
 /// Refuses a URL.
 #[cfg(not(feature = "remote"))]
-pub fn begin(url: &Path, _: bool) -> Result<Upload> {
+pub fn begin(url: &Path, _: bool, _: &OpenOptions) -> Result<Upload> {
     let what = "a remote output; this program was built without `remote`";
     Err(Error::unsupported(what).path(shown(url)))
 }

@@ -12,6 +12,7 @@ use super::bare_marks::bare_marks;
 use super::conflicts::{Conflict, Conflicts};
 use super::input::{MergeInput, MergeOptions};
 use super::links::{LinksBelow, Origin, child};
+use super::moved::Moved;
 use super::whiteouts::{Mark, WhiteoutMarks};
 
 /// A directory without links yet.
@@ -22,7 +23,7 @@ const DIRECTORY: Content = Content::Directory { first: 0, count: 0 };
 pub(super) struct Layer<'a> {
     pub(super) part: u32,
     /// The path from here to the root of the source; empty within the source.
-    mount_path: &'a [u8],
+    pub(super) mount_path: &'a [u8],
     /// The node of the source; what is placed at the end of `mount_path` while that is not empty.
     pub(super) node: NodeId,
 }
@@ -36,8 +37,8 @@ struct OpenDirectory<'a> {
 
 /// The state of merging trees.
 pub(super) struct Union<'a> {
-    parts: &'a [MergeInput],
-    trees: &'a [Tree],
+    pub(super) parts: &'a [MergeInput],
+    pub(super) trees: &'a [Tree],
     how: &'a MergeOptions,
     builder: TreeBuilder,
     implied: Meta,
@@ -48,6 +49,7 @@ pub(super) struct Union<'a> {
     /// The directories of each source that only hold marks.
     bare_marks: Vec<Vec<bool>>,
     pub(super) links: LinksBelow,
+    pub(super) moved: Moved<'a>,
     pub(super) conflicts: Conflicts,
 }
 
@@ -72,6 +74,7 @@ impl<'a> Union<'a> {
                 .map(|(part, tree)| bare_marks(part, tree))
                 .collect(),
             links: LinksBelow::default(),
+            moved: Moved::default(),
             conflicts: Conflicts::default(),
         };
         let roots = roots(parts, trees);
@@ -98,7 +101,7 @@ impl<'a> Union<'a> {
         let mut open = vec![OpenDirectory {
             id: NodeId::ROOT,
             path: Vec::new(),
-            layers: roots(self.parts, self.trees),
+            layers: self.roots(),
         }];
         while let Some(dir) = open.pop() {
             let mut names: BTreeMap<&'a [u8], Vec<Layer<'a>>> = BTreeMap::new();
@@ -168,7 +171,7 @@ impl<'a> Union<'a> {
         let marks = self.marks(layer);
         for link in tree.children(layer.node) {
             let (name, node) = (tree.bytes(link.name), link.node);
-            if marks.of_name(name).is_none() {
+            if marks.of_name(name).is_none() && !self.moved.has(layer.part, node) {
                 show(name, Layer { node, ..*layer });
             }
         }
@@ -197,7 +200,9 @@ impl<'a> Union<'a> {
                     layers.clear();
                 }
                 let node = child(tree, layer.node, name);
-                let node = node.filter(|_| marks.of_name(name).is_none());
+                let node = node.filter(|&node| {
+                    marks.of_name(name).is_none() && !self.moved.has(layer.part, node)
+                });
                 node.map(|node| Layer { node, ..*layer })
             } else {
                 let (first, mount_path) = first_name(layer.mount_path);
@@ -236,7 +241,13 @@ impl<'a> Union<'a> {
 
     /// Returns the layers of the common root.
     pub(super) fn roots(&self) -> Vec<Layer<'a>> {
-        roots(self.parts, self.trees)
+        let mut roots = roots(self.parts, self.trees);
+        if !self.moved.roots.is_empty() {
+            roots.extend(&self.moved.roots);
+            // what is elsewhere comes after the other roots of its source
+            roots.sort_by_key(|layer| layer.part);
+        }
+        roots
     }
 
     /// Returns the path at which the root of a source is.

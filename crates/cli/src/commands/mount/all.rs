@@ -59,6 +59,8 @@ pub(super) fn mount_all(args: &Args) -> Result<AllMounted> {
     shared.share(lines.len());
     let mut signals = Signals::new(heeded(&[SIGINT, SIGTERM, SIGHUP]))
         .map_err(|error| Error::io("cannot wait for signals", error))?;
+    // a server that does not answer holds up no signal
+    crate::interrupt::note();
     let mut sessions = Vec::new();
     for line in &lines {
         let wanted = &line.wanted;

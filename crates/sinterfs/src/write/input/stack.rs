@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sinterfs_model::{Error, Quiet, Result, Setting, Source};
+use sinterfs_model::{Error, Result, Setting, Source};
 use sinterfs_platform::names;
 use sinterfs_source::merge::{MergeInput, WhiteoutMarks};
 use sinterfs_source::{Archive, Directory, Exclude, Manifest, directory};
@@ -22,6 +22,7 @@ use super::named::{self, Named, Transport};
 use super::noticing::NoticingArchive;
 use super::oci;
 use super::request::{Request, remote_config};
+use crate::kept_warnings::KeptWarnings;
 use crate::open::open_cached;
 use crate::open_options::shared_cache;
 use crate::place::{self, RemoteContainer};
@@ -96,7 +97,7 @@ impl<'a> Stack<'a> {
             (What::Archive, layers) => {
                 let archive = self.request.archive(&part.path, &Exclude::default())?;
                 if let Some(layers) = layers.filter(|layers| layers.unpack)
-                    && let Some(saved) = DockerArchive::of(&archive, &part.path, &Quiet)?
+                    && let Some(saved) = self.saved_image(&archive, &part.path)?
                 {
                     let platform = layers.platform.as_deref();
                     let found = saved.layers(platform, None, None, self.request.observer)?;
@@ -238,7 +239,7 @@ impl<'a> Stack<'a> {
             return self.layout(part, path, layers, image);
         }
         let archive = self.request.archive(path, &Exclude::default())?;
-        let saved = DockerArchive::of(&archive, path, &Quiet)?.ok_or_else(|| {
+        let saved = self.saved_image(&archive, path)?.ok_or_else(|| {
             let what = "the archive holds no container image";
             Error::invalid(what).path(path)
         })?;
@@ -273,6 +274,23 @@ impl<'a> Stack<'a> {
         self.stored(part, layers.collect(), |request, path| {
             request.archive(&path, &Exclude::default())
         })
+    }
+
+    /// Looks for a container image in an archive. What is left out of an archive with an image is
+    /// reported with the images; one without is scanned again.
+    fn saved_image(
+        &mut self,
+        archive: &Arc<Archive>,
+        path: &Path,
+    ) -> Result<Option<DockerArchive>> {
+        let kept = KeptWarnings::instead_of(self.request.observer);
+        let saved = DockerArchive::of(archive, path, &kept)?;
+        if saved.is_some() {
+            let warnings = kept.into_warnings();
+            self.images.left_out += warnings.len() as u64;
+            self.images.warnings.extend(warnings);
+        }
+        Ok(saved)
     }
 
     /// Adds the layers of an archive of an image.
