@@ -4,6 +4,7 @@
 //! names.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use sinterfs_model::{Error, FileType, Image, Ino, Rdev, Result, Times};
 
@@ -93,7 +94,7 @@ pub fn list(
         return Ok(());
     }
     let mut first_paths: HashMap<Ino, Vec<u8>> = HashMap::new();
-    walk(image, start, &mut |visit| {
+    let walked = walk(image, start, &mut |visit| {
         let entry = match visit {
             Visit::Enter(entry) => entry,
             Visit::Broken(entry, error) => {
@@ -118,6 +119,27 @@ pub fn list(
             WalkStep::On if !options.recursive => WalkStep::Over,
             step => step,
         })
+    });
+    // of the start itself
+    let walked = walked.map_err(Error::into_corrupt_entry);
+    unread.settle(path, walked).map(drop)
+}
+
+/// Looks at all of an image but content: directories, inodes, targets, attributes and extents. What
+/// cannot be read goes to `unread`.
+pub fn survey(image: &dyn Image, unread: &mut Unread) -> Result<()> {
+    let options = ListOptions {
+        recursive: true,
+        itself: false,
+    };
+    let root = image.info().root;
+    unread.settle(b"", image.xattrs(root))?;
+    list(image, root, b"", options, unread, &mut |row| {
+        image.xattrs(row.ino)?;
+        if row.kind == FileType::File {
+            image.extents(row.ino, 0, &mut |_| ControlFlow::Continue(()))?;
+        }
+        Ok(WalkStep::On)
     })
 }
 

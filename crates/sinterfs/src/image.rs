@@ -266,6 +266,11 @@ impl Image {
         warnings
     }
 
+    /// Returns whether some of the warnings are about what cannot be read.
+    pub fn is_incomplete(&self) -> bool {
+        self.0.handle.warnings().len() > self.0.handle.damage().len()
+    }
+
     /// Raises the capacity of the cache to two decoded blocks of this image, at most 1 GiB, if it
     /// is less: a block that is evicted while it is decoded would be decoded anew by each read. An
     /// image that does not share its cache has room for them anyway.
@@ -326,12 +331,21 @@ impl Image {
         sinterfs_ops::disk_usage(&**self.raw(), &show, options, unread)
     }
 
-    /// Writes all structures as text.
+    /// Writes all structures as text. What cannot be read goes to `unread`.
     ///
     /// # Errors
-    /// `Corrupt` for damaged metadata, and those of writing.
-    pub fn dump(&self, out: &mut dyn Write) -> Result<()> {
-        self.0.handle.dump(out)
+    /// Those of writing and of the system.
+    pub fn dump(&self, out: &mut dyn Write, unread: &mut sinterfs_ops::Unread) -> Result<()> {
+        let dumped = match self.0.handle.dump(out) {
+            Err(error) if !error.is_about_image() => return Err(error),
+            dumped => dumped,
+        };
+        sinterfs_ops::survey(&**self.raw(), unread)?;
+        match dumped {
+            // in what has no path
+            Err(error) if unread.is_empty() => unread.note(b"", error),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the capabilities of the format.

@@ -7,7 +7,7 @@ use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
 
 use sinterfs_fat::read::{Fat, OpenOptions as FatOptions, is_image};
-use sinterfs_model::{Error, Image, Ino, Loss, Observer, Result};
+use sinterfs_model::{Image, Ino, Loss, Observer, Result};
 use sinterfs_ops::StoredBlock;
 
 use crate::format::Format;
@@ -97,10 +97,6 @@ impl Handle for Opened {
             ("times of birth", losses.births),
             ("dates of access", losses.accesses),
         ]))
-    }
-
-    fn warnings(&self) -> Vec<Error> {
-        self.concrete.left_out().collect()
     }
 
     fn dump(&self, out: &mut dyn Write) -> Result<()> {
