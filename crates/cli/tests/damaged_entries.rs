@@ -232,7 +232,7 @@ fn a_damaged_directory_is_not_listed_as_empty() {
 at = b.find(b'file_with_a_long_name_100') // 4096 * 4096
 b[at:at + 64] = b'\\xff' * 64";
     patch(work, "i.erofs", script);
-    every_walk(work, "i.erofs", "sinter: a: ", "z/x", false);
+    every_walk(work, "i.erofs", "a: ", "z/x", false);
     for (name, option) in [
         ("unsquashfs", "-l"),
         ("unsquashfs", "-ll"),

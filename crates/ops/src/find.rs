@@ -77,7 +77,7 @@ pub fn find(
     if itself.kind != FileType::Directory || options.max_depth == Some(0) {
         return Ok(());
     }
-    let walked = walk(image, start, &mut |visit| {
+    walk(image, start, &mut |visit| {
         let entry = match visit {
             Visit::Enter(entry) => entry,
             Visit::Broken(entry, error) => {
@@ -102,10 +102,7 @@ pub fn find(
         } else {
             WalkStep::On
         })
-    });
-    // of the start itself
-    let walked = walked.map_err(Error::into_corrupt_entry);
-    unread.settle(path, walked).map(drop)
+    })
 }
 
 impl FindOptions {

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use sinterfs_model::{Error, FileType, Image, Ino, Rdev, Result, Times};
+use sinterfs_model::{Error, FileType, Image, Ino, Kind, Rdev, Result, Times};
 
 use crate::unread::Unread;
 use crate::walk::{Visit, WalkStep, walk};
@@ -94,7 +94,7 @@ pub fn list(
         return Ok(());
     }
     let mut first_paths: HashMap<Ino, Vec<u8>> = HashMap::new();
-    let walked = walk(image, start, &mut |visit| {
+    walk(image, start, &mut |visit| {
         let entry = match visit {
             Visit::Enter(entry) => entry,
             Visit::Broken(entry, error) => {
@@ -119,10 +119,7 @@ pub fn list(
             WalkStep::On if !options.recursive => WalkStep::Over,
             step => step,
         })
-    });
-    // of the start itself
-    let walked = walked.map_err(Error::into_corrupt_entry);
-    unread.settle(path, walked).map(drop)
+    })
 }
 
 /// Looks at all of an image but content: directories, inodes, targets, attributes and extents. What
@@ -137,14 +134,18 @@ pub fn survey(image: &dyn Image, unread: &mut Unread) -> Result<()> {
     list(image, root, b"", options, unread, &mut |row| {
         image.xattrs(row.ino)?;
         if row.kind == FileType::File {
-            image.extents(row.ino, 0, &mut |_| ControlFlow::Continue(()))?;
+            match image.extents(row.ino, 0, &mut |_| ControlFlow::Continue(())) {
+                // content that is elsewhere is no damage
+                Err(error) if error.is_about_image() && error.kind() != Kind::Corrupt => {}
+                shown => shown?,
+            }
         }
         Ok(WalkStep::On)
     })
 }
 
 pub(crate) fn join(start: &[u8], path: &[u8]) -> Vec<u8> {
-    if start.is_empty() || start.ends_with(b"/") {
+    if start.is_empty() || start.ends_with(b"/") || path.is_empty() {
         return [start, path].concat();
     }
     [start, b"/", path].concat()

@@ -157,7 +157,7 @@ fn each(
     visit: &mut dyn FnMut(Met<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut seen = HashSet::new();
-    let walked = walk(image, image.info().root, &mut |met| {
+    walk(image, image.info().root, &mut |met| {
         let (entry, depth) = match met {
             Visit::Broken(entry, error) => {
                 unread.note(entry.path, error)?;
@@ -194,10 +194,7 @@ fn each(
         });
         unread.settle(entry.path, visited)?;
         Ok(WalkStep::On)
-    });
-    // of the root itself
-    let walked = walked.map_err(Error::into_corrupt_entry);
-    unread.settle(b"", walked).map(drop)
+    })
 }
 
 /// The results of the first walk.

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_block::digest::Root;
-use sinterfs_model::{Error, Ino, Result};
+use sinterfs_model::{Error, Ino, Kind, Result};
 use sinterfs_ops::{Follow, resolve};
 use sinterfs_platform::names;
 
@@ -266,9 +266,11 @@ impl Image {
         warnings
     }
 
-    /// Returns whether some of the warnings are about what cannot be read.
+    /// Returns whether some of the warnings are about what is damaged and cannot be read.
     pub fn is_incomplete(&self) -> bool {
-        self.0.handle.warnings().len() > self.0.handle.damage().len()
+        let harmless = self.0.handle.damage().len();
+        let mut others = self.0.handle.warnings().into_iter().skip(harmless);
+        others.any(|warning| warning.kind() != Kind::Unsupported)
     }
 
     /// Raises the capacity of the cache to two decoded blocks of this image, at most 1 GiB, if it

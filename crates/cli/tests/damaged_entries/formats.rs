@@ -3,7 +3,9 @@
 //! Cromfs has no tool at hand; its images are made in `crates/cromfs/tests/images.rs`.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 
 use super::{every_walk, files, has, patch, refused_everywhere};
 use crate::support::{build, scratch, shell};
@@ -61,7 +63,7 @@ const FORMATS: &[Format] = &[
             ),
             // a listing outside of the image
             damage(
-                "sinter: a: ",
+                "a: corrupt image",
                 "at = b.find(b'a\\0\\0\\0', 76)\n\
                  word = struct.unpack_from('<I', b, at - 4)[0]\n\
                  struct.pack_into('<I', b, at - 4, word & 63 | 0x3fffff0 << 6)",
@@ -87,7 +89,7 @@ const FORMATS: &[Format] = &[
                 "at = b.find(b'f3\\0'); b[at:at + 2] = b'f4'",
             ),
             damage(
-                "sinter: a: ",
+                "a: corrupt image",
                 "struct.pack_into('>I', b, b.find(b'a\\0', 64) - 12, 0x7ffffff0)",
             ),
             // content outside of the image
@@ -113,7 +115,7 @@ const FORMATS: &[Format] = &[
             ),
             // clusters that do not exist
             damage(
-                "sinter: a: ",
+                "a: corrupt image",
                 "struct.pack_into('<H', b, b.find(b'A          ') + 26, 0xfff0)",
             ),
             in_content(
@@ -142,7 +144,7 @@ const FORMATS: &[Format] = &[
                  b = bytearray(open('i', 'rb').read())",
             ),
             damage(
-                "sinter: a: ",
+                "a: corrupt image",
                 "import subprocess; open('i', 'wb').write(b)\n\
                  subprocess.run(['debugfs', '-w', '-R', 'sif a block[0] 0', 'i'])\n\
                  b = bytearray(open('i', 'rb').read())",
@@ -162,7 +164,7 @@ const FORMATS: &[Format] = &[
                  b[at + 4] ^= 1",
             ),
             damage(
-                "sinter: a: ",
+                "a: corrupt image",
                 "at = next(at for at in range(0, len(b), 2048) if b[at:at + 2] == b'\\5\\1'\n\
                  \x20         and struct.unpack_from('<Q', b, at + 56)[0] == 3001)\n\
                  name = b.find(b'\\x08f3') - 38\n\
@@ -285,4 +287,41 @@ t.close()";
     shell(work, &format!("python3 - <<'P'\n{script}\nP\n"));
     every_walk(work, "i.tar", "../out", "d/f6", false);
     assert!(!Path::new(&work.join("out")).exists());
+}
+
+/// The facts of composefs-info go on behind damage, which is named.
+#[test]
+fn composefs_images_are_shown_behind_damage() {
+    let work = scratch();
+    let work = work.path();
+    files(work);
+    let store = work.join("objects");
+    let flags = ["--digest-store", store.to_str().unwrap()];
+    build("composefs", &work.join("t"), &work.join("i.cfs"), &flags);
+    let script = "\
+b[1032] &= ~1
+at = next(at for at in range(1024, len(b) - 64, 32)
+          if struct.unpack_from('<H', b, at + 4)[0] & 0o170000 == 0o100000
+          and struct.unpack_from('<Q', b, at + 8)[0] == 3001)
+struct.pack_into('<H', b, at, 0xffff)";
+    patch(work, "i.cfs", script);
+    symlink(env!("CARGO_BIN_EXE_sinter"), work.join("composefs-info")).unwrap();
+    for fact in ["ls", "dump", "objects"] {
+        let mut command = Command::new(work.join("composefs-info"));
+        let output = command.arg(fact).arg(work.join("i.cfs")).output().unwrap();
+        let messages = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{fact}: {messages}");
+        assert_eq!(messages.lines().count(), 1, "{fact}: {messages}");
+        assert!(messages.contains("d/f3"), "{fact}: {messages}");
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        let names = ["d/f1", "d/f2", "d/f4", "d/f5", "d/f6"];
+        let all = match fact {
+            "objects" => shown.lines().count() == 5,
+            _ => names.iter().all(|name| shown.contains(name)),
+        };
+        assert!(all && !shown.contains("d/f3"), "{fact}: {shown}");
+    }
+    let words = ["ls", "-R", "--objects", store.to_str().unwrap()];
+    let output = super::walk(work, &words, "i.cfs");
+    assert_eq!(output.status.code(), Some(1));
 }
