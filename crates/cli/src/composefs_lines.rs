@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use sinterfs::ops::Unread;
 use sinterfs::platform::names;
 use sinterfs::verify::verity::{Verity, hex};
 use sinterfs::{Error, OpenOptions, Result};
@@ -34,12 +35,14 @@ pub enum ComposefsFacts {
 
 /// Returns the lines about images, or about files for [`ComposefsFacts::MeasureFile`]. All images
 /// are opened by the same options, which also name the directory where objects are looked for; if
-/// there are names, only what these hold in the root is shown.
+/// there are names, only what these hold in the root is shown. What cannot be read goes to
+/// `unread`.
 pub fn lines(
     form: ComposefsFacts,
     images: &[PathBuf],
     options: &OpenOptions,
     names: &[OsString],
+    unread: &mut Unread,
 ) -> Result<Vec<u8>> {
     if let Some(name) = names.iter().find(|name| names::bytes(name).contains(&b'/')) {
         let what = "a filter is a single name in the root";
@@ -52,7 +55,7 @@ pub fn lines(
             out.extend(measured(image)?.bytes());
             continue;
         }
-        let dump = filtered(dump(image, options)?, names);
+        let dump = filtered(dump(image, options, unread)?, names);
         if form == ComposefsFacts::Dump {
             out.extend(dump);
             continue;
@@ -81,14 +84,14 @@ pub fn lines(
 }
 
 /// Returns the dump of an image; `Unsupported` if it is not one of composefs. Objects are not read.
-fn dump(image: &Path, options: &OpenOptions) -> Result<Vec<u8>> {
+fn dump(image: &Path, options: &OpenOptions, unread: &mut Unread) -> Result<Vec<u8>> {
     let options = OpenOptions {
         objects: None,
         ..options.clone()
     };
     let opened = sinterfs::open_with(image, &options)?;
     let mut dump = Vec::new();
-    opened.dump(&mut dump)?;
+    opened.dump(&mut dump, unread)?;
     if !dump.starts_with(b"/ ") {
         let what = "not a composefs image; `sinter info --dump` shows the structures of other \
                     images";

@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+#[path = "damaged_entries/formats.rs"]
+mod formats;
+#[path = "damaged_entries/mounts.rs"]
+mod mounts;
 mod support;
 
 use std::fs;
@@ -11,28 +15,55 @@ use std::process::{Command, Output};
 
 use support::{build, scratch, shell, sinter, skip};
 
-/// Commands that walk an image, and whether they print the names that they meet.
-const WALKS: &[(&[&str], bool)] = &[
-    (&["ls", "-R"], true),
-    (&["ls", "-lR"], true),
-    (&["ls", "-R", "--json"], true),
-    (&["find"], true),
-    (&["tree"], true),
-    (&["du", "-a"], true),
-    (&["extract", "-q", "--tar", "-o", "out.tar"], false),
-    (&["extract", "-q", "--cpio", "-o", "out.cpio"], false),
-    (&["extract", "-q", "--mtree", "-o", "-"], true),
-    (&["extract", "-q", "-o", "out"], false),
-    (
-        &["convert", "-q", "-f", "dwarfs", "-o", "out.dwarfs"],
-        false,
-    ),
-    (
-        &["build", "-q", "-f", "squashfs", "-o", "out.squashfs"],
-        false,
-    ),
-    (&["merge", "-q", "-o", "merged.dwarfs"], false),
+/// A command that walks an image.
+struct Walk {
+    words: &'static [&'static str],
+    /// Whether it prints the names that it meets.
+    prints: bool,
+    /// Whether it reads content.
+    reads: bool,
+}
+
+const fn lists(words: &'static [&'static str]) -> Walk {
+    Walk {
+        words,
+        prints: true,
+        reads: false,
+    }
+}
+
+const fn reads(words: &'static [&'static str]) -> Walk {
+    Walk {
+        words,
+        prints: false,
+        reads: true,
+    }
+}
+
+/// Commands that walk an image.
+const WALKS: &[Walk] = &[
+    lists(&["ls", "-R"]),
+    lists(&["ls", "-lR"]),
+    lists(&["ls", "-R", "--json"]),
+    lists(&["find"]),
+    lists(&["find", "--json"]),
+    lists(&["tree"]),
+    lists(&["du", "-a"]),
+    Walk {
+        words: &["extract", "-q", "--mtree", "-o", "-"],
+        prints: true,
+        reads: true,
+    },
+    reads(&["extract", "-q", "--tar", "-o", "out.tar"]),
+    reads(&["extract", "-q", "--cpio", "-o", "out.cpio"]),
+    reads(&["extract", "-q", "-o", "out"]),
+    reads(&["convert", "-q", "-f", "dwarfs", "-o", "out.dwarfs"]),
+    reads(&["build", "-q", "-f", "squashfs", "-o", "out.squashfs"]),
+    reads(&["merge", "-q", "-o", "merged.dwarfs"]),
 ];
+
+/// Formats that are written, for what is left out of a conversion.
+const WRITTEN: &[&str] = &["dwarfs", "squashfs", "erofs", "cramfs", "wim", "iso9660"];
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -68,30 +99,81 @@ fn walk(work: &Path, words: &[&str], image: &str) -> Output {
     command.args(others).output().unwrap()
 }
 
-/// Runs every walk: each names the damaged entry, fails, and shows another entry.
-fn every_walk(work: &Path, image: &str, damaged: &str, sound: &str) {
-    for (words, prints) in WALKS {
+/// Runs every walk: each names what is damaged, fails, and shows another entry. Damage in content is
+/// seen by the walks that read it only; the others show all names.
+fn every_walk(work: &Path, image: &str, damaged: &str, sound: &str, is_in_content: bool) {
+    let name = sound.rsplit('/').next().unwrap();
+    for Walk {
+        words,
+        prints,
+        reads,
+    } in WALKS
+    {
         let output = walk(work, words, image);
         let messages = text(&output.stderr);
         let context = format!("{image}: {words:?}: {messages}");
-        assert!(matches!(output.status.code(), Some(1 | 3)), "{context}");
-        assert!(messages.contains(damaged), "{context}");
-        let name = sound.rsplit('/').next().unwrap();
+        let shown = text(&output.stdout);
         if *prints {
-            let shown = text(&output.stdout);
             assert!(shown.contains(name), "{context}\n{shown}");
+        }
+        if !is_in_content || *reads {
+            assert!(!output.status.success(), "{context}");
+            assert!(messages.contains(damaged), "{context}");
+        }
+        // of content, an archive and an image have all of a file or are not written
+        if !is_in_content {
+            assert_eq!(output.status.code(), Some(1), "{context}");
         }
     }
     let _ = walk(work, &["extract", "-q", "-o", "out"], image);
     assert!(work.join("walk/out").join(sound).exists(), "{image}");
-    let output = walk(work, &["convert", "-q", "-o", "out.dwarfs"], image);
-    let listed = sinter()
-        .args(["cat"])
-        .arg(work.join("walk/out.dwarfs"))
-        .arg(sound)
-        .output()
-        .unwrap();
-    assert!(listed.status.success(), "{image}: {}", text(&output.stderr));
+    let siblings = [&["cat", sound][..], &["stat", sound]];
+    for words in siblings {
+        let output = walk(work, words, image);
+        let context = format!("{image}: {words:?}: {}", text(&output.stderr));
+        assert!(output.status.success(), "{context}");
+    }
+    if image.ends_with(".tar") {
+        return;
+    }
+    let checked = walk(work, &["check"], image);
+    assert!(!checked.status.success(), "{image}: check");
+    if is_in_content {
+        return;
+    }
+    let dumped = walk(work, &["info", "--dump"], image);
+    let messages = text(&dumped.stderr);
+    assert_eq!(dumped.status.code(), Some(1), "{image}: {messages}");
+    assert!(messages.contains(damaged), "{image}: {messages}");
+    for format in WRITTEN {
+        let words = ["convert", "-q", "-f", format, "-o", "out"];
+        let output = walk(work, &words, image);
+        let messages = text(&output.stderr);
+        let context = format!("{image} as {format}: {messages}");
+        assert_eq!(output.status.code(), Some(1), "{context}");
+        assert!(messages.contains(damaged), "{context}");
+        let mut found = sinter();
+        let found = found.arg("cat").arg(work.join("walk/out")).arg(sound);
+        let found = found.output().unwrap();
+        assert!(found.status.success(), "{context}: {}", text(&found.stderr));
+        let output = walk(work, &[&words[..], &["--strict"]].concat(), image);
+        let context = format!("{image} as {format}: {}", text(&output.stderr));
+        assert!(!output.status.success(), "{context}");
+        assert!(!work.join("walk/out").exists(), "{context}");
+    }
+}
+
+/// Runs every walk on an image that none can read.
+fn refused_everywhere(work: &Path, image: &str) {
+    for Walk { words, .. } in WALKS {
+        let output = walk(work, words, image);
+        let messages = text(&output.stderr);
+        let context = format!("{image}: {words:?}: {messages}");
+        assert_eq!(output.status.code(), Some(3), "{context}");
+        assert!(messages.contains(image), "{context}");
+        let mut left = fs::read_dir(work.join("walk")).unwrap();
+        assert!(left.next().is_none(), "{context}");
+    }
 }
 
 /// Makes files of different sizes.
@@ -117,7 +199,7 @@ at = next(at for at in range(1024, len(b) - 32, 32)
           and struct.unpack_from('<H', b, at + 4)[0] & 0o170000 == 0o100000)
 struct.pack_into('<H', b, at, 0xffff)";
     patch(work, "i.erofs", script);
-    every_walk(work, "i.erofs", "d/f3", "d/f6");
+    every_walk(work, "i.erofs", "d/f3", "d/f6", false);
     if !has("mksquashfs") {
         return;
     }
@@ -132,7 +214,7 @@ at = next(at for at in range(96, len(b) - 32)
           and struct.unpack_from('<I', b, at + 28)[0] == 3001)
 struct.pack_into('<H', b, at, 99)";
     patch(work, "i.squashfs", script);
-    every_walk(work, "i.squashfs", "d/f3", "d/f6");
+    every_walk(work, "i.squashfs", "d/f3", "d/f6", false);
 }
 
 #[test]
@@ -150,7 +232,7 @@ fn a_damaged_directory_is_not_listed_as_empty() {
 at = b.find(b'file_with_a_long_name_100') // 4096 * 4096
 b[at:at + 64] = b'\\xff' * 64";
     patch(work, "i.erofs", script);
-    every_walk(work, "i.erofs", "a", "z/x");
+    every_walk(work, "i.erofs", "a: ", "z/x", false);
     for (name, option) in [
         ("unsquashfs", "-l"),
         ("unsquashfs", "-ll"),

@@ -88,9 +88,15 @@ fn counts(image: &Cramfs) -> Result<()> {
 
 fn inodes(image: &Cramfs, report: &mut InodeReport, observer: &dyn Observer) -> Result<()> {
     observer.expect(Stage::Verify, Tally::items(image.nodes.all().len() as u64));
+    for problem in image.nodes.left_out.each() {
+        report.findings.problem(problem);
+    }
     for (number, node) in (1..).zip(image.nodes.all()) {
         observer.check_cancelled()?;
         let found = match node.kind {
+            _ if FileType::from_mode(node.fields.mode.into()).is_none() => {
+                image.inode(Ino(number)).map(drop)
+            }
             FileType::File => image.extents_of(&node.fields, 0, &mut |_| ControlFlow::Continue(())),
             FileType::Symlink => image.read_link(Ino(number)).map(drop),
             _ => Ok(()),

@@ -2,7 +2,8 @@
 //!
 //! In: an opened image. Out: lines that depend only on the image, for people and for golden tests.
 //!
-//! **Invariant:** prints what is stored; inodes are in the order of the walk from the root.
+//! **Invariant:** prints what is stored, and what is damaged; inodes are in the order of the walk
+//! from the root.
 
 use std::io::Write;
 
@@ -48,7 +49,11 @@ pub fn dump(image: &Cramfs, out: &mut dyn Write) -> Result<()> {
             String::from_utf8_lossy(image.nodes.name(node))
         ))?;
         if matches!(node.kind, FileType::File | FileType::Symlink) {
-            line(format_args!("  {}", blocks(image, fields)?))?;
+            match blocks(image, fields) {
+                Ok(blocks) => line(format_args!("  {blocks}"))?,
+                Err(error) if error.is_about_image() => line(format_args!("  damaged: {error}"))?,
+                Err(error) => return Err(error),
+            }
         }
     }
     Ok(())

@@ -15,7 +15,7 @@ use sinterfs_cramfs::layout::{
     ByteOrder, Flags, InodeFields, MAGIC, Pointer, SIGNATURE, SUPERBLOCK_LEN,
 };
 use sinterfs_cramfs::read::{Cramfs, ReadOptions};
-use sinterfs_model::{Cursor, Extent, ExtentSource, Image, Kind, Quiet, Result};
+use sinterfs_model::{Cursor, Error, Extent, ExtentSource, FileType, Image, Kind, Quiet, Result};
 use sinterfs_testkit::noise;
 
 const UNIT: usize = 4096;
@@ -256,46 +256,76 @@ fn version_1_has_no_size() {
     assert!(report.findings.is_sound() && report.inodes == 3);
 }
 
+/// Returns what is wrong with directories and inodes, and the names of what can be read.
+fn problems(image: &Cramfs) -> (Vec<Error>, Vec<String>) {
+    let (mut problems, mut names) = (Vec::new(), Vec::new());
+    let mut left = vec![image.info().root];
+    while let Some(dir) = left.pop() {
+        let listed = image.read_dir(dir, Cursor::START, &mut |entry| {
+            match image.inode(entry.ino) {
+                Ok(_) => names.push(String::from_utf8_lossy(entry.name).into_owned()),
+                Err(error) => problems.push(error),
+            }
+            left.extend((entry.kind == FileType::Directory).then_some(entry.ino));
+            ControlFlow::Continue(())
+        });
+        problems.extend(listed.err());
+    }
+    (problems, names)
+}
+
 #[test]
-fn hostile_images_end_in_errors() {
-    let refuse = |what: &str, flags: u32, make: &dyn Fn(&mut Made) -> (usize, usize)| {
+fn damaged_entries_hide_no_other_names() {
+    let damaged = |what: &str, others: &[&str], make: &dyn Fn(&mut Made) -> (usize, usize)| {
         let mut made = Made::new(ByteOrder::Little);
         let listing = make(&mut made);
-        let bytes = made.finish(flags | Flags::SHIFTED_ROOT, listing);
-        let error = open(&bytes).unwrap_err();
-        let expected = if flags == 0 {
-            Kind::Corrupt
-        } else {
-            Kind::Unsupported
-        };
-        assert_eq!(error.kind(), expected, "{what}: {error}");
+        let bytes = made.finish(Flags::SHIFTED_ROOT, listing);
+        let image = open(&bytes).unwrap();
+        let (problems, names) = problems(&image);
+        assert_eq!(names, others, "{what}");
+        let error = problems.first().expect(what);
+        assert_eq!(error.kind(), Kind::Corrupt, "{what}: {error}");
+        assert!(error.place().is_some(), "{what}: {error}");
+        let source = Arc::new(MemorySource(bytes));
+        let report = check(source, &OpenOptions::default(), &Quiet).unwrap();
+        assert!(!report.findings.is_sound(), "{what}");
     };
-    refuse("itself", 0, &|made| {
-        made.listing(&[("loop", directory(SUPERBLOCK_LEN, 16))])
+    damaged("itself", &["loop"], &|made| {
+        let (start, len) = made.listing(&[("abcd", file(0, 0))]);
+        made.listing(&[("loop", directory(start + len, 16))])
     });
-    refuse("twice", 0, &|made| {
+    damaged("twice", &["a", "b", "f"], &|made| {
         let (start, len) = made.listing(&[("f", file(0, 0))]);
         let (a, b) = (directory(start, len), directory(start, len));
         made.listing(&[("a", a), ("b", b)])
     });
-    refuse("outside", 0, &|made| {
-        made.listing(&[("a", directory(1 << 20, 16))])
+    damaged("outside", &["a", "z"], &|made| {
+        made.listing(&[("a", directory(1 << 20, 16)), ("z", file(0, 0))])
     });
-    refuse("equal names", 0, &|made| {
+    damaged("equal names", &["a"], &|made| {
         made.listing(&[("a", file(0, 0)), ("a", file(0, 0))])
     });
     for name in ["", ".", "..", "a/b", "a\0b"] {
-        refuse(name, 0, &|made| made.listing(&[(name, file(0, 0))]));
+        damaged(name, &["z"], &|made| {
+            made.listing(&[(name, file(0, 0)), ("z", file(0, 0))])
+        });
     }
-    refuse("cut name", 0, &|made| {
-        let (start, len) = made.listing(&[("abcdefg", file(0, 0))]);
+    damaged("cut name", &["a"], &|made| {
+        let (start, len) = made.listing(&[("a", file(0, 0)), ("abcdefg", file(0, 0))]);
         (start, len - 4)
     });
-    refuse("no type", 0, &|made| {
+    damaged("no type", &["z"], &|made| {
         let none = InodeFields::default();
-        made.listing(&[("a", none)])
+        made.listing(&[("a", none), ("z", file(0, 0))])
     });
-    refuse("a flag", 0x1000, &|made| made.listing(&[]));
+}
+
+#[test]
+fn unknown_flags_are_unsupported() {
+    let mut made = Made::new(ByteOrder::Little);
+    let listing = made.listing(&[]);
+    let error = open(&made.finish(0x1000 | Flags::SHIFTED_ROOT, listing)).unwrap_err();
+    assert_eq!(error.kind(), Kind::Unsupported, "{error}");
 }
 
 #[test]

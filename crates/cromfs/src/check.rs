@@ -50,10 +50,15 @@ fn fblocks(image: &Cromfs, report: &mut InodeReport, observer: &dyn Observer) ->
 fn inodes(image: &Cromfs, report: &mut InodeReport, observer: &dyn Observer) -> Result<()> {
     // inodes may overlap: then the numbers of all of them are more than the table has
     let mut left = image.inodes.table_len();
+    for problem in image.inodes.left_out.each() {
+        report.findings.problem(problem);
+    }
     for (ino, node) in (1..).map(Ino).zip(&image.inodes.nodes) {
         observer.check_cancelled()?;
         let checked = match node.kind {
-            FileType::File => blocks(image, node.number, &mut left),
+            FileType::File => image
+                .inode(ino)
+                .and_then(|_| blocks(image, node.number, &mut left)),
             FileType::Symlink => image.read_link(ino).map(drop),
             _ => Ok(()),
         };

@@ -2,7 +2,7 @@
 //!
 //! In: an opened image. Out: lines that depend only on the image.
 //!
-//! **Invariant:** prints what is stored; inodes are in the order of the walk from the root.
+//! **Invariant:** prints what is stored, and what is damaged; inodes are in the order of the walk from the root.
 
 use std::fmt::Arguments;
 use std::io::Write;
@@ -41,7 +41,13 @@ pub fn dump(image: &Cromfs, out: &mut dyn Write) -> Result<()> {
         ))?;
     }
     for node in &image.inodes.nodes {
-        let list = image.inodes.inode(&image.content, node.number)?;
+        let list = match image.inodes.inode(&image.content, node.number) {
+            Ok(list) => list,
+            Err(error) => {
+                line(format_args!("inode {} damaged: {error}", node.number))?;
+                continue;
+            }
+        };
         let fields = &list.fields;
         line(format_args!(
             "inode {} mode {:#o} owner {}:{} time {} links or device {} size {} blocks {} of {}",

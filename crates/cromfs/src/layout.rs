@@ -4,7 +4,7 @@
 //!
 //! Format: `docs/formats/cromfs.md`.
 
-use sinterfs_model::{Error, Result};
+use sinterfs_model::{Error, FileType, Result};
 
 /// The first bytes of every image, without the two digits of the version.
 pub const MAGIC: &[u8; 6] = b"CROMFS";
@@ -183,6 +183,12 @@ pub struct InodeFields {
 }
 
 impl InodeFields {
+    /// Returns the type; `Corrupt` if the mode has none.
+    pub fn kind(&self) -> Result<FileType> {
+        let kind = FileType::from_mode(self.mode);
+        kind.ok_or_else(|| Error::corrupt(format!("mode {:#o}", self.mode)))
+    }
+
     /// Decodes an inode.
     pub fn decode(bytes: &[u8; INODE_LEN]) -> Self {
         let word = |at| u32::from_le_bytes(part(bytes, at));

@@ -11,7 +11,9 @@ use sinterfs_block::MemorySource;
 use sinterfs_cromfs::check::check;
 use sinterfs_cromfs::layout::Features;
 use sinterfs_cromfs::read::{Cromfs, ReadOptions};
-use sinterfs_model::{Cursor, Extent, ExtentSource, FileType, Image, Kind, Quiet, Rdev, Result};
+use sinterfs_model::{
+    Cursor, Error, Extent, ExtentSource, FileType, Image, Kind, Quiet, Rdev, Result,
+};
 
 const FBLOCK: usize = 1 << 16;
 const BLOCK: usize = 1000;
@@ -265,55 +267,148 @@ fn made(build: impl FnOnce(&mut Made) -> Vec<u8>) -> Vec<u8> {
     made.finish(&root)
 }
 
+/// Returns what is wrong with directories and inodes, and the names of what can be read.
+fn problems(image: &Cromfs) -> (Vec<Error>, Vec<String>) {
+    let (mut problems, mut names) = (Vec::new(), Vec::new());
+    let mut left = vec![image.info().root];
+    while let Some(dir) = left.pop() {
+        let listed = image.read_dir(dir, Cursor::START, &mut |entry| {
+            match image.inode(entry.ino) {
+                Ok(_) => names.push(String::from_utf8_lossy(entry.name).into_owned()),
+                Err(error) => problems.push(error),
+            }
+            left.extend((entry.kind == FileType::Directory).then_some(entry.ino));
+            ControlFlow::Continue(())
+        });
+        problems.extend(listed.err());
+    }
+    (problems, names)
+}
+
 #[test]
-fn hostile_images_end_in_errors() {
-    let cases: Vec<(&str, Vec<u8>)> = vec![
-        ("the root in itself", made(|_| listing(&[("a", 1)]))),
-        ("a directory twice", {
+fn damaged_entries_hide_no_other_names() {
+    let cases: Vec<(&str, Vec<u8>, &[&str])> = vec![
+        (
+            "the root in itself",
+            made(|m| listing(&[("a", 1), ("z", m.add(0o100_644, 1, b""))])),
+            &["z"],
+        ),
+        (
+            "a directory twice",
             made(|made| {
                 let dir = made.add(0o40_755, 2, &listing(&[]));
                 listing(&[("a", dir), ("b", dir)])
-            })
-        }),
-        ("equal names", {
+            }),
+            &["a"],
+        ),
+        (
+            "equal names",
             made(|made| {
                 let file = made.add(0o100_644, 2, b"x");
-                listing(&[("a", file), ("a", file)])
-            })
-        }),
-        ("names out of order", {
-            made(|made| {
-                let file = made.add(0o100_644, 2, b"x");
-                listing(&[("b", file), ("a", file)])
-            })
-        }),
+                listing(&[("a", file), ("a", file), ("z", file)])
+            }),
+            &["a", "z"],
+        ),
         (
             "a slash",
-            made(|m| listing(&[("a/b", m.add(0o100_644, 1, b""))])),
+            made(|m| {
+                let file = m.add(0o100_644, 1, b"");
+                listing(&[("a/b", file), ("z", file)])
+            }),
+            &["z"],
         ),
         (
             "dots",
-            made(|m| listing(&[("..", m.add(0o100_644, 1, b""))])),
+            made(|m| {
+                let file = m.add(0o100_644, 1, b"");
+                listing(&[("..", file), ("z", file)])
+            }),
+            &["z"],
         ),
         (
             "no name",
-            made(|m| listing(&[("", m.add(0o100_644, 1, b""))])),
+            made(|m| {
+                let file = m.add(0o100_644, 1, b"");
+                listing(&[("", file), ("z", file)])
+            }),
+            &["z"],
         ),
-        ("no type", made(|m| listing(&[("a", m.add(0o644, 1, b""))]))),
-        ("no inode", made(|_| listing(&[("a", 0)]))),
-        ("an inode outside", made(|_| listing(&[("a", 1 << 60)]))),
-        ("too many names", made(|_| u32::MAX.to_le_bytes().to_vec())),
-        ("no listing", made(|_| Vec::new())),
+        (
+            "no type",
+            made(|m| {
+                let (none, file) = (m.add(0o644, 1, b""), m.add(0o100_644, 1, b""));
+                listing(&[("a", none), ("z", file)])
+            }),
+            &["z"],
+        ),
+        ("no inode", made(|_| listing(&[("a", 0)])), &[]),
+        (
+            "an inode outside",
+            made(|_| listing(&[("a", 1 << 60)])),
+            &[],
+        ),
+        (
+            "a directory without a listing",
+            made(|m| {
+                let (dir, file) = (m.add(0o40_755, 2, b""), m.add(0o100_644, 1, b""));
+                listing(&[("a", dir), ("z", file)])
+            }),
+            &["a", "z"],
+        ),
         (
             "an entry outside",
             made(|_| [1, 0, 0, 0, 200, 0, 0, 0].to_vec()),
+            &[],
         ),
-        ("a file without blocks", {
+        (
+            "a file without blocks",
             made(|made| {
                 let inode = made.inode(0o100_644, 1, 1 << 40, BLOCK, &[]);
                 made.inotab.extend(inode);
                 listing(&[("a", 2)])
-            })
+            }),
+            &[],
+        ),
+    ];
+    for (what, bytes, others) in cases {
+        let image = open(&bytes).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let (problems, names) = problems(&image);
+        assert_eq!(names, others, "{what}");
+        let error = problems.first().expect(what);
+        assert_eq!(error.kind(), Kind::Corrupt, "{what}: {error}");
+        assert!(error.place().is_some(), "{what}: {error}");
+        let source = Arc::new(MemorySource(bytes));
+        let report = check(source, &OpenOptions::default(), &Quiet).unwrap();
+        assert!(!report.findings.is_sound(), "{what}");
+    }
+}
+
+#[test]
+fn names_out_of_order_are_found() {
+    let bytes = made(|made| {
+        let (one, other) = (made.add(0o100_644, 1, b"x"), made.add(0o100_644, 1, b"y"));
+        listing(&[("b", one), ("a", other)])
+    });
+    let image = open(&bytes).unwrap();
+    let (problems, names) = problems(&image);
+    assert!(problems.is_empty() && names == ["a", "b"], "{problems:?}");
+    let found = image.lookup(image.info().root, b"b").unwrap().unwrap();
+    let mut content = [0];
+    image.read_at(found, 0, &mut content).unwrap();
+    assert_eq!(&content, b"x");
+}
+
+#[test]
+fn an_image_without_a_root_or_inodes_is_refused() {
+    let cases: Vec<(&str, Vec<u8>)> = vec![
+        ("too many names", made(|_| u32::MAX.to_le_bytes().to_vec())),
+        ("no listing", made(|_| Vec::new())),
+        ("no inode table", {
+            // the only fblock is not a stream
+            let mut bytes = sample("03", 0);
+            let at = u64::from_le_bytes(bytes[16..24].try_into().unwrap()) as usize;
+            bytes[at + 4..at + 24].fill(0xff);
+            bytes
         }),
     ];
     for (what, bytes) in cases {
@@ -422,10 +517,10 @@ fn read_everything(bytes: &[u8]) {
             }
             ControlFlow::Continue(())
         };
-        image.read_dir(dir, Cursor::START, visit).unwrap();
+        drop(image.read_dir(dir, Cursor::START, visit));
     }
     for file in files {
-        let size = image.inode(file).unwrap().size;
+        let size = image.inode(file).map_or(0, |inode| inode.size);
         let mut content = vec![0; size.min(1 << 20) as usize];
         drop(image.read_at(file, 0, &mut content));
         drop(image.extents(file, 0, &mut |_| ControlFlow::Continue(())));

@@ -4,7 +4,8 @@
 //! In: an opened image. Out: lines that depend only on the image, for people and for tests that
 //! compare with an earlier dump.
 //!
-//! **Invariant:** directories come in bytewise order of paths; memory holds the paths that wait.
+//! **Invariant:** directories come in bytewise order of paths; a damaged entry has a line with what
+//! is wrong instead; memory holds the paths that wait.
 
 use std::io::Write;
 
@@ -14,35 +15,47 @@ use crate::composefs;
 use crate::layout::Algorithm;
 use crate::read::Erofs;
 
-/// Writes an image as text.
+/// Writes an image as text. Returns the first error about the image after everything is written.
 pub fn dump(image: &Erofs, out: &mut dyn Write) -> Result<()> {
     if image.composefs_version().is_some() {
         return composefs::print(image, out);
     }
-    let mut dump = Dump { image, out };
+    let mut dump = Dump {
+        image,
+        out,
+        failed: None,
+    };
     dump.superblock()?;
     for (name, nid, _) in image.special_inodes() {
-        dump.inode(nid, name)?;
+        let shown = dump.inode(nid, name);
+        dump.damaged(shown, name)?;
     }
     let root = image.superblock().root;
-    dump.inode(root, "/")?;
+    let shown = dump.inode(root, "/");
+    dump.damaged(shown, "/")?;
     let mut waiting = vec![(root, String::new())];
     let mut entered = 0_u64;
     while let Some((dir, path)) = waiting.pop() {
         entered += 1;
         if entered > image.info().totals.inodes {
-            return Err(Error::corrupt("a directory is in more than one location").path(path));
+            let error = Error::corrupt("a directory is in more than one location");
+            dump.damaged::<()>(Err(error), &path)?;
+            break;
         }
-        let mut below = dump.directory(dir, &path)?;
+        let mut below = Vec::new();
+        let listed = dump.directory(dir, &path, &mut below);
+        dump.damaged(listed, &path)?;
         below.reverse();
         waiting.append(&mut below);
     }
-    Ok(())
+    dump.failed.map_or(Ok(()), Err)
 }
 
 struct Dump<'a> {
     image: &'a Erofs,
     out: &'a mut dyn Write,
+    /// The first error about the image.
+    failed: Option<Error>,
 }
 
 impl Dump<'_> {
@@ -91,22 +104,35 @@ impl Dump<'_> {
         Ok(())
     }
 
-    /// Shows what a directory holds, and gives its directories.
-    fn directory(&mut self, dir: u64, path: &str) -> Result<Vec<(u64, String)>> {
+    /// Shows that something is damaged; an error that is not about the image is returned.
+    fn damaged<T>(&mut self, shown: Result<T>, path: &str) -> Result<Option<T>> {
+        match shown {
+            Ok(shown) => Ok(Some(shown)),
+            Err(error) if error.is_about_image() => {
+                self.line(format_args!("  damaged: {error} {path}"))?;
+                self.failed.get_or_insert(error);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Shows what a directory holds, and adds its directories.
+    fn directory(&mut self, dir: u64, path: &str, below: &mut Vec<(u64, String)>) -> Result<()> {
         let mut entries = Vec::new();
-        self.image.entries(dir, &mut |entry| {
+        let listed = self.image.entries(dir, &mut |entry| {
             if !matches!(entry.name, b"." | b"..") {
                 entries.push((entry.name.escape_ascii().to_string(), entry.nid));
             }
-        })?;
-        let mut below = Vec::new();
+        });
         for (name, nid) in entries {
             let path = format!("{path}/{name}");
-            if self.inode(nid, &path)? == FileType::Directory {
+            let shown = self.inode(nid, &path);
+            if self.damaged(shown, &path)? == Some(FileType::Directory) {
                 below.push((nid, path));
             }
         }
-        Ok(below)
+        listed
     }
 
     fn inode(&mut self, nid: u64, path: &str) -> Result<FileType> {
@@ -130,20 +156,22 @@ impl Dump<'_> {
             let (major, minor) = (inode.rdev.major, inode.rdev.minor);
             self.line(format_args!("  device {major}:{minor}"))?;
         }
-        for (name, value) in self.image.xattrs_of(&node)? {
+        let xattrs = self.damaged(self.image.xattrs_of(&node), path)?;
+        for (name, value) in xattrs.unwrap_or_default() {
             let (name, value) = (name.escape_ascii(), value.escape_ascii());
             self.line(format_args!("  xattr {name} {value}"))?;
         }
         let mut lines = Vec::new();
-        self.image.runs(&node, &mut |mapped| {
+        let mapped = self.image.runs(&node, &mut |mapped| {
             lines.push(format!(
                 "  {:#x}+{:#x} {}",
                 mapped.start, mapped.len, mapped.location
             ));
-        })?;
+        });
         for line in lines {
             self.line(format_args!("{line}"))?;
         }
+        self.damaged(mapped, path)?;
         Ok(inode.kind)
     }
 }

@@ -92,10 +92,6 @@ impl Handle for FatHandle {
         ]))
     }
 
-    fn warnings(&self) -> Vec<Error> {
-        self.concrete.left_out().collect()
-    }
-
     fn dump(&self, out: &mut dyn Write) -> Result<()> {
         crate::dump::dump(&self.concrete, out)
     }

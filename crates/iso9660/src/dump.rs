@@ -2,7 +2,8 @@
 //!
 //! In: an opened image. Out: lines that depend only on the image, for people and for golden tests.
 //!
-//! **Invariant:** prints what is stored; inodes are in the order of the walk from the root.
+//! **Invariant:** prints what is stored, and what is damaged; inodes are in the order of the walk
+//! from the root.
 
 use std::io::Write;
 
@@ -11,7 +12,7 @@ use sinterfs_model::{Error, FileType, Image, Ino, Result};
 use crate::layout::VolumeFields;
 use crate::read::Iso9660;
 
-/// Writes an image as text.
+/// Writes an image as text. The error of a boot catalog is returned after everything is written.
 pub fn dump(image: &Iso9660, out: &mut dyn Write) -> Result<()> {
     let volumes = image.volumes();
     let mut line = |line: String| {
@@ -29,11 +30,25 @@ pub fn dump(image: &Iso9660, out: &mut dyn Write) -> Result<()> {
             line(volume(name, fields))?;
         }
     }
+    let mut failed = Ok(());
     if let Some(catalog) = image.boot_catalog() {
-        line(format!("{:?}", catalog?))?;
+        match catalog {
+            Ok(catalog) => line(format!("{catalog:?}"))?,
+            Err(error) => {
+                let kept = Error::new(error.kind(), error.to_string());
+                line(damaged(error)?)?;
+                failed = Err(kept);
+            }
+        }
     }
     for (number, node) in (1u64..).zip(image.nodes.all()) {
-        let inode = image.inode(Ino(number))?;
+        let inode = match image.inode(Ino(number)) {
+            Ok(inode) => inode,
+            Err(error) => {
+                line(format!("inode {number} {}", damaged(error)?))?;
+                continue;
+            }
+        };
         line(format!(
             "inode {number} at {:#x} {:?} mode {:#o} owner {}:{} links {} size {}",
             node.record, node.kind, node.mode, node.uid, node.gid, inode.nlink, inode.size
@@ -49,12 +64,22 @@ pub fn dump(image: &Iso9660, out: &mut dyn Write) -> Result<()> {
                 for section in image.nodes.sections(node).iter() {
                     line(format!("  block {} bytes {}", section.block, section.len))?;
                 }
-                image.stored_blocks(Ino(number), &mut |_, _, _| {})?;
+                if let Err(error) = image.stored_blocks(Ino(number), &mut |_, _, _| {}) {
+                    line(format!("  {}", damaged(error)?))?;
+                }
             }
             _ => {}
         }
     }
-    Ok(())
+    failed
+}
+
+/// Returns the words for what is damaged; an error that is not about the image is returned.
+fn damaged(error: Error) -> Result<String> {
+    if error.is_about_image() {
+        return Ok(format!("damaged: {error}"));
+    }
+    Err(error)
 }
 
 fn volume(name: &str, fields: &VolumeFields) -> String {

@@ -63,11 +63,11 @@ impl ListingErrors {
         let what = format!("entries are left out: {}", shown.join("; "));
         let error = Error::corrupt(what);
         Err(match first.place() {
-            Some(Place {
-                structure,
-                offset: Some(offset),
-            }) => error.at(structure.clone(), *offset),
-            _ => error,
+            Some(Place { structure, offset }) => match offset {
+                Some(offset) => error.at(structure.clone(), *offset),
+                None => error.within(structure.clone()),
+            },
+            None => error,
         })
     }
 
@@ -76,6 +76,12 @@ impl ListingErrors {
         let mut found: Vec<Ino> = self.all().keys().map(|(dir, _)| *dir).collect();
         found.dedup();
         found
+    }
+
+    /// Returns the error of each directory that has such entries.
+    pub fn each(&self) -> impl Iterator<Item = Error> {
+        let directories = self.directories().into_iter();
+        directories.filter_map(|dir| self.end(dir).err())
     }
 
     fn all(&self) -> MutexGuard<'_, BTreeMap<(Ino, u64), Error>> {

@@ -76,8 +76,9 @@ fn is_pattern(path: &[u8]) -> bool {
 }
 
 fn join(prefix: &[u8], path: &[u8]) -> Vec<u8> {
-    match prefix {
-        b"" => path.to_vec(),
+    match (prefix, path) {
+        (b"", _) => path.to_vec(),
+        (_, b"") => prefix.to_vec(),
         _ => [prefix, b"/", path].concat(),
     }
 }

@@ -36,7 +36,7 @@ pub use extract::{ExtractOptions, ExtractReport, Overwrite, extract};
 pub use failures::{FailedInode, ReadFailures};
 pub use find::{FindOptions, ModeBits, find};
 pub use glob::expand;
-pub use list::{ListOptions, Row, list, row};
+pub use list::{ListOptions, Row, list, row, survey};
 pub use part::{PartOptions, PartialImage};
 pub use resolve::{Follow, resolve, trail};
 pub use tree::{TreeEntry, TreeOptions, tree};

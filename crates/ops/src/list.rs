@@ -4,8 +4,9 @@
 //! names.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
-use sinterfs_model::{Error, FileType, Image, Ino, Rdev, Result, Times};
+use sinterfs_model::{Error, FileType, Image, Ino, Kind, Rdev, Result, Times};
 
 use crate::unread::Unread;
 use crate::walk::{Visit, WalkStep, walk};
@@ -121,8 +122,30 @@ pub fn list(
     })
 }
 
+/// Looks at all of an image but content: directories, inodes, targets, attributes and extents. What
+/// cannot be read goes to `unread`.
+pub fn survey(image: &dyn Image, unread: &mut Unread) -> Result<()> {
+    let options = ListOptions {
+        recursive: true,
+        itself: false,
+    };
+    let root = image.info().root;
+    unread.settle(b"", image.xattrs(root))?;
+    list(image, root, b"", options, unread, &mut |row| {
+        image.xattrs(row.ino)?;
+        if row.kind == FileType::File {
+            match image.extents(row.ino, 0, &mut |_| ControlFlow::Continue(())) {
+                // content that is elsewhere is no damage
+                Err(error) if error.is_about_image() && error.kind() != Kind::Corrupt => {}
+                shown => shown?,
+            }
+        }
+        Ok(WalkStep::On)
+    })
+}
+
 pub(crate) fn join(start: &[u8], path: &[u8]) -> Vec<u8> {
-    if start.is_empty() || start.ends_with(b"/") {
+    if start.is_empty() || start.ends_with(b"/") || path.is_empty() {
         return [start, path].concat();
     }
     [start, b"/", path].concat()

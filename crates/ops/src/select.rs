@@ -241,7 +241,10 @@ pub(crate) fn plan(
         let entry = match met {
             Visit::Enter(entry) => entry,
             Visit::Broken(_, error) => {
-                refused.push(error);
+                refused.push(match error.concerned_path() {
+                    Some(_) => error,
+                    None => error.path("."),
+                });
                 return Ok(WalkStep::On);
             }
             Visit::Leave(_) => {

@@ -33,7 +33,8 @@ pub struct WalkEntry<'a> {
 pub enum Visit<'a> {
     /// The entry comes up; a directory before what it holds.
     Enter(WalkEntry<'a>),
-    /// The rest of a directory cannot be listed; continuing leaves it.
+    /// The rest of a directory cannot be listed; continuing leaves it. The start has an empty path
+    /// and an error without a path.
     Broken(WalkEntry<'a>, Error),
     /// All that a directory holds has been visited.
     Leave(WalkEntry<'a>),
@@ -65,10 +66,11 @@ enum Progress {
     Stop,
 }
 
-/// Walks the tree below a directory; the directory itself is not visited.
+/// Walks the tree below a directory; the directory itself is not visited, but if it cannot be
+/// listed.
 ///
-/// `Corrupt` if more directories are entered than the image has inodes; the error of listing the
-/// start, and the errors of the visitor.
+/// `Corrupt` if more directories are entered than the image has inodes; an error of listing the
+/// start that is not about the image, and the errors of the visitor.
 pub fn walk(
     image: &dyn Image,
     start: Ino,
@@ -117,24 +119,30 @@ pub fn walk(
         stack.pop();
         above.remove(&dir);
         path.truncate(end);
-        if stack.is_empty() {
-            return broken.map_or(Ok(()), Err);
-        }
-        let broken = broken.map(Error::into_corrupt_entry);
+        let is_start = stack.is_empty();
+        let broken = match broken {
+            None if is_start => return Ok(()),
+            Some(error) if is_start && !error.is_about_image() => return Err(error),
+            broken => broken.map(Error::into_corrupt_entry),
+        };
         let entry = WalkEntry {
             path: &path,
             name: path.get(name..).unwrap_or_default(),
             ino: dir,
             kind: FileType::Directory,
-            depth: stack.len() - 1,
+            depth: stack.len().saturating_sub(1),
         };
         if let Some(error) = broken {
-            let error = error.path(names::path(&path));
+            let error = if is_start {
+                error
+            } else {
+                error.path(names::path(&path))
+            };
             if visit(Visit::Broken(entry, error))? == WalkStep::Stop {
                 return Ok(());
             }
         }
-        if visit(Visit::Leave(entry))? == WalkStep::Stop {
+        if is_start || visit(Visit::Leave(entry))? == WalkStep::Stop {
             return Ok(());
         }
     }

@@ -29,6 +29,15 @@ pub fn check(
     };
     let len = SUMMED.min(image.window.len());
     sum(&image, 0, len, "superblock", &mut report)?;
+    for problem in image.inodes.left_out.each() {
+        report.findings.problem(problem);
+    }
+    for entry in image.inodes.dangling() {
+        let name = String::from_utf8_lossy(&entry.name);
+        let error = Error::corrupt(format!("{name:?} is a hard link that stands for no file"));
+        let at = image.offset() + u64::from(entry.at);
+        report.findings.problem(error.at("file header", at));
+    }
     let nodes = &image.inodes.nodes;
     observer.expect(Stage::Verify, Tally::items(nodes.len() as u64));
     for (number, node) in (1..).zip(nodes) {
@@ -41,11 +50,12 @@ pub fn check(
             "file header",
             &mut report,
         )?;
-        if node.kind == FileType::Symlink
-            && let Err(error) = image.read_link(Ino(number))
-        {
-            report.findings.problem(error);
-        }
+        let content = match node.kind {
+            FileType::File => image.has_content(node),
+            FileType::Symlink => image.read_link(Ino(number)).map(drop),
+            _ => Ok(()),
+        };
+        report.findings.record(content)?;
         report.inodes += 1;
         observer.advance(Stage::Verify, Tally::items(1));
     }

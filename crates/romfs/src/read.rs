@@ -2,7 +2,8 @@
 //!
 //! In: a source of bytes. Out: `Romfs`.
 //!
-//! **Invariant:** all inodes are checked when an image is opened.
+//! **Invariant:** all inodes are read when an image is opened; what is damaged of a directory is an
+//! error of its listing.
 
 mod image;
 mod inodes;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use sinterfs_block::digest::Root;
 use sinterfs_format::{Handle, StartFirst};
-use sinterfs_model::{Error, Ino, Result};
+use sinterfs_model::{Error, Ino, Kind, Result};
 use sinterfs_ops::{Follow, resolve};
 use sinterfs_platform::names;
 
@@ -270,6 +270,13 @@ impl Image {
         warnings
     }
 
+    /// Returns whether some of the warnings are about what is damaged and cannot be read.
+    pub fn is_incomplete(&self) -> bool {
+        let harmless = self.0.handle.damage().len();
+        let mut others = self.0.handle.warnings().into_iter().skip(harmless);
+        others.any(|warning| warning.kind() != Kind::Unsupported)
+    }
+
     /// Raises the capacity of the cache to two decoded blocks of this image, at most 1 GiB, if it
     /// is less: a block that is evicted while it is decoded would be decoded anew by each read. An
     /// image that does not share its cache has room for them anyway.
@@ -333,12 +340,21 @@ impl Image {
         sinterfs_ops::disk_usage(&**self.raw(), &show, options, unread, visit)
     }
 
-    /// Writes all structures as text.
+    /// Writes all structures as text. What cannot be read goes to `unread`.
     ///
     /// # Errors
-    /// `Corrupt` for damaged metadata, and those of writing.
-    pub fn dump(&self, out: &mut dyn Write) -> Result<()> {
-        self.0.handle.dump(out)
+    /// Those of writing and of the system.
+    pub fn dump(&self, out: &mut dyn Write, unread: &mut sinterfs_ops::Unread) -> Result<()> {
+        let dumped = match self.0.handle.dump(out) {
+            Err(error) if !error.is_about_image() => return Err(error),
+            dumped => dumped,
+        };
+        sinterfs_ops::survey(&**self.raw(), unread)?;
+        match dumped {
+            // in what has no path
+            Err(error) if unread.is_empty() => unread.note(b"", error),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the capabilities of the format.

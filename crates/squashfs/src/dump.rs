@@ -2,8 +2,10 @@
 //!
 //! In: an opened image. Out: lines that depend only on the image, for people and for golden tests.
 //!
-//! **Invariant:** prints what is stored, in stored order; owners are resolved to ids.
+//! **Invariant:** prints what is stored, in stored order; owners are resolved to ids. What is damaged
+//! has a line instead. Inodes behind one that is damaged are found by their names.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::ops::ControlFlow;
 
@@ -13,17 +15,24 @@ use crate::layout::NO_XATTR;
 use crate::read::Squashfs;
 use crate::read::record::{DirectoryLocation, FileBlocks, InodeBody, InodeRecord};
 
-/// Writes an image as text.
+/// Writes an image as text. Returns the first error about the image after everything is written.
 pub fn dump(image: &Squashfs, out: &mut dyn Write) -> Result<()> {
-    let mut dump = Dump { image, out };
+    let mut dump = Dump {
+        image,
+        out,
+        failed: None,
+    };
     dump.superblock()?;
     dump.tables()?;
-    dump.inodes()
+    dump.inodes()?;
+    dump.failed.map_or(Ok(()), Err)
 }
 
 struct Dump<'a> {
     image: &'a Squashfs,
     out: &'a mut dyn Write,
+    /// The first error about the image.
+    failed: Option<Error>,
 }
 
 impl Dump<'_> {
@@ -50,7 +59,7 @@ impl Dump<'_> {
             "compressor {compressor} block size {} flags {:#x} made {}",
             superblock.block_size, superblock.flags.0, superblock.made
         ))?;
-        if let Some(options) = image.compressor_options()? {
+        if let Some(Some(options)) = self.sound(image.compressor_options())? {
             self.line(format_args!("compressor options {options:?}"))?;
         }
         let (inodes, directories) = (superblock.inode_table, superblock.directory_table);
@@ -69,7 +78,9 @@ impl Dump<'_> {
             }
         }
         for index in 0..image.superblock().fragments {
-            let stored = image.fragment(index)?;
+            let Some(stored) = self.sound(image.fragment(index))? else {
+                continue;
+            };
             let raw = if stored.raw { " raw" } else { "" };
             self.line(format_args!(
                 "fragment {index} at {:#x} len {}{raw}",
@@ -81,12 +92,15 @@ impl Dump<'_> {
         };
         for id in 0..lists.count() {
             let id = u32::try_from(id).unwrap_or(NO_XATTR);
-            let row = lists.id(&image.metadata, id)?;
+            let Some(row) = self.sound(lists.id(&image.metadata, id))? else {
+                continue;
+            };
             self.line(format_args!(
                 "xattrs {id} at {:#x} count {} size {}",
                 row.list.0, row.count, row.size
             ))?;
-            for (name, value) in lists.get(&image.metadata, id)? {
+            let list = self.sound(lists.get(&image.metadata, id))?;
+            for (name, value) in list.unwrap_or_default() {
                 let name = name.escape_ascii();
                 self.line(format_args!("  {name} = \"{}\"", value.escape_ascii()))?;
             }
@@ -95,11 +109,62 @@ impl Dump<'_> {
     }
 
     fn inodes(&mut self) -> Result<()> {
-        let mut inodes = self.image.all_inodes()?;
-        while let Some((ino, record)) = inodes.next()? {
-            self.inode(ino, &record)?;
+        let mut last = None;
+        if let Some(mut inodes) = self.sound(self.image.all_inodes())? {
+            loop {
+                match self.sound(inodes.next())? {
+                    Some(Some((ino, record))) => {
+                        last = Some(ino);
+                        let shown = self.inode(ino, &record);
+                        self.sound(shown)?;
+                    }
+                    Some(None) => return Ok(()),
+                    // where the next one begins is unknown
+                    None => break,
+                }
+            }
+        }
+        self.further_inodes(last)
+    }
+
+    /// Shows the inodes behind the last one that was found in the table, by a walk of the
+    /// directories.
+    fn further_inodes(&mut self, last: Option<Ino>) -> Result<()> {
+        let root = self.image.info().root;
+        let (mut seen, mut waiting) = (BTreeSet::from([root]), vec![root]);
+        while let Some(ino) = waiting.pop() {
+            let Some(record) = self.sound(self.image.record(ino))? else {
+                continue;
+            };
+            if Some(ino) > last {
+                let shown = self.inode(ino, &record);
+                self.sound(shown)?;
+            }
+            if !matches!(record.body, InodeBody::Directory(_)) {
+                continue;
+            }
+            // what is wrong with the listing has its line at the directory
+            let _ = self.image.read_dir(ino, Cursor::START, &mut |entry| {
+                if seen.insert(entry.ino) {
+                    waiting.push(entry.ino);
+                }
+                ControlFlow::Continue(())
+            });
         }
         Ok(())
+    }
+
+    /// Returns the value of a result. For an error about the image, it shows a line in its place.
+    fn sound<T>(&mut self, result: Result<T>) -> Result<Option<T>> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.is_about_image() => {
+                self.line(format_args!("damaged: {error}"))?;
+                self.failed.get_or_insert(error);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn inode(&mut self, ino: Ino, record: &InodeRecord) -> Result<()> {

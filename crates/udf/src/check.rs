@@ -24,7 +24,11 @@ pub fn check(
     let Some(image) = report.findings.opened(Udf::open(source, options))? else {
         return Ok(report);
     };
-    for problem in image.damage().chain(image.left_out()) {
+    for problem in image
+        .damage()
+        .chain(image.left_out())
+        .chain(image.lost_streams())
+    {
         report.findings.problem(problem);
     }
     let nodes = &image.nodes.nodes;

@@ -204,7 +204,7 @@ impl Handle for UdfHandle {
     }
 
     fn warnings(&self) -> Vec<Error> {
-        let all = self.concrete.damage().chain(self.concrete.left_out());
+        let all = self.concrete.damage().chain(self.concrete.lost_streams());
         let others = self.differences.iter();
         let others = others
             .map(|what| Error::new(Kind::Unsupported, what.clone()).about([Setting::ImageInFile]));

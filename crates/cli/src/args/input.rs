@@ -138,7 +138,9 @@ impl ImageArgs {
         let is_archive = opened.format() == "archive";
         // what a tree cannot hold, such as attributes, is no part of an archive that is missing
         let is_part = |warning: &Error| warning.kind() != Kind::Unsupported;
-        if is_archive && opened.warnings().iter().any(is_part) {
+        if is_archive && opened.warnings().iter().any(is_part)
+            || !is_archive && opened.is_incomplete()
+        {
             exit::set_incomplete();
         }
         Ok(opened)
@@ -149,6 +151,9 @@ impl ImageArgs {
         self.refuse_directory()?;
         let opened = sinterfs::open_with(&self.image, options)?;
         print_warnings(&opened, &self.image);
+        if opened.is_incomplete() {
+            exit::set_incomplete();
+        }
         Ok(opened)
     }
 

@@ -26,8 +26,8 @@ Examples:
 
 Converts any image that sinter reads to any format that it writes. Names, permissions, owners, \
 times, devices, hard links, holes and extended attributes are kept as far as the new format \
-supports them; losses are reported, and an error with --strict. If the image is damaged, nothing \
-is written.
+supports them; losses are reported, and an error with --strict. If content is damaged, nothing is \
+written; damaged inodes and directories are named and left out, and the exit code is 1.
 
 Each block of the image is decoded once, in memory and in temporary files. To change an image \
 within its format, `sinter recompress` is faster. SOURCE_DATE_EPOCH, if set, is recorded as the \

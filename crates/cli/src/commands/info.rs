@@ -94,8 +94,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(facts) = args.composefs {
         let first = std::slice::from_ref(&args.image.image);
         let images = [first, &args.and].concat();
-        let lines = composefs_lines::lines(facts, &images, &args.image.options(), &args.filter)?;
-        return text::print_bytes(&lines).map(|()| ExitCode::SUCCESS);
+        let (options, mut unread) = (args.image.options(), Unread::default());
+        let lines = composefs_lines::lines(facts, &images, &options, &args.filter, &mut unread)?;
+        return text::print_bytes(&lines).map(|()| exit::unread(unread));
     }
     let mut options = OpenOptions {
         salvage: true,
@@ -116,8 +117,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         return text::print(&lines).map(|()| exit::unread(unread));
     }
     if args.dump {
-        opened.dump(&mut standard_files::output())?;
-        return Ok(ExitCode::SUCCESS);
+        opened.dump(&mut standard_files::output(), &mut unread)?;
+        return Ok(exit::unread(unread));
     }
     let of_server = reads.as_ref().map(|reads| remote_rows(&opened, reads));
     let of_server = of_server.transpose()?;

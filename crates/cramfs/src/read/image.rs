@@ -21,9 +21,14 @@ impl Cramfs {
             .0
             .checked_sub(1)
             .and_then(|index| u32::try_from(index).ok());
-        index
-            .and_then(|index| self.nodes.get(index))
-            .ok_or_else(|| Error::no_inode(ino.0))
+        let node = index.and_then(|index| self.nodes.get(index));
+        let node = node.ok_or_else(|| Error::no_inode(ino.0))?;
+        let mode = node.fields.mode;
+        if FileType::from_mode(mode.into()).is_some() {
+            return Ok(node);
+        }
+        let at = self.blocks.file_offset(node.at.into());
+        Err(Error::corrupt(format!("mode {mode:#o}")).at("inode", at))
     }
 
     fn directory(&self, ino: Ino) -> Result<&CramfsNode> {
@@ -143,10 +148,10 @@ impl Image for Cramfs {
                 next: Cursor(position + 1),
             };
             if visit(dirent).is_break() {
-                break;
+                return Ok(());
             }
         }
-        Ok(())
+        self.nodes.left_out.end(dir)
     }
 
     fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {

@@ -4,7 +4,8 @@
 //!
 //! **Invariant:** every listing is within the image and overlaps no other, so the walk reads at
 //! most the bytes of the image. The entries of a directory are adjacent and sorted by name; names
-//! are unique, and none is empty, `.`, `..` or has a `/` or NUL.
+//! are unique, and none is empty, `.`, `..` or has a `/` or NUL. Damaged entries are left out and
+//! kept in `Nodes::left_out`.
 //!
 //! Memory: 48 bytes per inode, and the names.
 
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use sinterfs_block::{ReadAt, Window};
-use sinterfs_model::{Error, FileType, Limits, Result};
+use sinterfs_model::{Error, FileType, Ino, Kind, Limits, ListingErrors, Result};
 
 use super::superblock::SuperblockFields;
 use crate::layout::{INODE_LEN, InodeFields, ROOT_AT};
@@ -20,6 +21,7 @@ use crate::layout::{INODE_LEN, InodeFields, ROOT_AT};
 /// An inode.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CramfsNode {
+    /// The type; that of a file if the mode has none.
     pub(crate) kind: FileType,
     pub(crate) fields: InodeFields,
     /// The index of the directory that has the inode; the root has its own index.
@@ -42,10 +44,13 @@ const NODE_LEN: u64 = size_of::<CramfsNode>() as u64;
 pub(crate) struct Nodes {
     all: Vec<CramfsNode>,
     names: Vec<u8>,
+    /// What directories have that is not shown.
+    pub(crate) left_out: ListingErrors,
 }
 
 impl Nodes {
-    /// Reads all listings. `Corrupt` if one is inconsistent, `Limit` if they are too large.
+    /// Reads all listings. `Corrupt` if that of the root cannot be read, `Limit` if they are too
+    /// large.
     pub(super) fn read(window: &Window, head: &SuperblockFields, limits: &Limits) -> Result<Self> {
         let mut walk = NodeWalk {
             window,
@@ -58,7 +63,10 @@ impl Nodes {
         let mut index = 0;
         while let Some(node) = walk.nodes.all.get(index as usize).copied() {
             if node.kind == FileType::Directory {
-                walk.directory(index, &node)?;
+                match walk.directory(index, &node) {
+                    Err(error) if index > 0 => walk.leave_out(index, node.at.into(), error)?,
+                    read => read?,
+                }
             }
             index += 1;
         }
@@ -139,25 +147,35 @@ impl NodeWalk<'_> {
         let mut rest: &[u8] = &bytes;
         while !rest.is_empty() {
             let at = start + len - rest.len() as u64;
-            let entry = self.entry(index, at, rest);
-            rest = entry.map_err(|error| self.located(error, at))?;
+            rest = match self.entry(index, at, rest) {
+                Ok(rest) => rest,
+                // where the next one begins is unknown
+                Err(error) => {
+                    self.leave_out(index, at, self.located(error, at))?;
+                    &[]
+                }
+            };
         }
-        let Nodes { all, names } = &mut self.nodes;
-        let entries = all.get_mut(first..).unwrap_or_default();
-        let name = |node: &CramfsNode| {
-            let start = node.name as usize;
-            let end = start + usize::from(node.name_len);
-            names.get(start..end).unwrap_or_default()
-        };
-        entries.sort_unstable_by(|a, b| name(a).cmp(name(b)));
-        let mut pairs = entries.iter().zip(entries.iter().skip(1));
-        if let Some((_, twice)) = pairs.find(|(a, b)| name(a) == name(b)) {
-            let (shown, at) = (String::from_utf8_lossy(name(twice)), twice.at.into());
+        let mut entries = self.nodes.all.split_off(first);
+        let name = |node: &CramfsNode| self.nodes.name(node);
+        // of two with one name the first one stays
+        entries.sort_unstable_by(|a, b| name(a).cmp(name(b)).then(a.at.cmp(&b.at)));
+        let mut twice = Vec::new();
+        entries.dedup_by(|second, first| {
+            let is_twice = name(second) == name(first);
+            if is_twice {
+                twice.push(*second);
+            }
+            is_twice
+        });
+        for node in twice {
+            let (shown, at) = (String::from_utf8_lossy(name(&node)), node.at.into());
             let error = Error::corrupt(format!("the name {shown:?} occurs twice in a directory"));
-            return Err(self.located(error, at));
+            self.leave_out(index, at, self.located(error, at))?;
         }
         let count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
-        if let Some(dir) = all.get_mut(index as usize) {
+        self.nodes.all.append(&mut entries);
+        if let Some(dir) = self.nodes.all.get_mut(index as usize) {
             dir.first = u32::try_from(first).unwrap_or(u32::MAX);
             dir.count = count;
         }
@@ -184,7 +202,7 @@ impl NodeWalk<'_> {
         Err(self.located(Error::corrupt(error), at.into()))
     }
 
-    /// Appends the first entry of a listing and returns the rest.
+    /// Appends the first entry of a listing, unless its name is damaged, and returns the rest.
     fn entry<'a>(&mut self, parent: u32, at: u64, listing: &'a [u8]) -> Result<&'a [u8]> {
         let (record, rest) = listing
             .split_first_chunk::<INODE_LEN>()
@@ -200,10 +218,12 @@ impl NodeWalk<'_> {
         let name = padded.get(..len).unwrap_or_default();
         if matches!(name, b"" | b"." | b"..") || name.iter().any(|b| matches!(b, 0 | b'/')) {
             let shown = String::from_utf8_lossy(name);
-            return Err(Error::corrupt(format!("the name {shown:?}")));
+            let error = Error::corrupt(format!("the name {shown:?}"));
+            self.leave_out(parent, at, self.located(error, at))?;
+            return Ok(rest);
         }
-        let kind = FileType::from_mode(fields.mode.into());
-        let kind = kind.ok_or_else(|| Error::corrupt(format!("mode {:#o}", fields.mode)))?;
+        // one without a type is an error where it is used
+        let kind = FileType::from_mode(fields.mode.into()).unwrap_or(FileType::File);
         let took = NODE_LEN + name.len() as u64;
         self.budget = self
             .budget
@@ -221,6 +241,15 @@ impl NodeWalk<'_> {
         });
         self.nodes.names.extend_from_slice(name);
         Ok(rest)
+    }
+
+    /// Keeps the error of a directory or an entry of it; returns one that ends the walk.
+    fn leave_out(&self, dir: u32, at: u64, error: Error) -> Result<()> {
+        if error.kind() == Kind::Limit {
+            return Err(error);
+        }
+        let ino = Ino(u64::from(dir) + 1);
+        self.nodes.left_out.note(ino, at, error)
     }
 
     #[cold]

@@ -38,7 +38,14 @@ impl Cromfs {
     /// Returns the inode of a file with its block numbers.
     fn file(&self, ino: Ino) -> Result<(u64, BlockList<'_>)> {
         let number = self.node_of(ino, FileType::File, "file")?.number;
-        Ok((number, self.inodes.inode(&self.content, number)?))
+        Ok((number, self.stored(number)?))
+    }
+
+    /// Returns an inode with its block numbers; `Corrupt` for one without a type.
+    fn stored(&self, number: u64) -> Result<BlockList<'_>> {
+        let list = self.inodes.inode(&self.content, number);
+        let list = list.and_then(|list| list.fields.kind().map(|_| list));
+        list.map_err(|error| located(error, number))
     }
 
     fn link_count(&self, node: &CromfsNode) -> u32 {
@@ -78,7 +85,7 @@ impl Image for Cromfs {
 
     fn inode(&self, ino: Ino) -> Result<Inode> {
         let node = self.node(ino)?;
-        let fields = self.inodes.inode(&self.content, node.number)?.fields;
+        let fields = self.stored(node.number)?.fields;
         let size = match node.kind {
             FileType::File | FileType::Symlink => fields.size,
             FileType::Directory => node.names.len() as u64,
@@ -107,8 +114,8 @@ impl Image for Cromfs {
         from: Cursor,
         visit: &mut dyn FnMut(Dirent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        let dir = self.node_of(dir, FileType::Directory, "directory")?;
-        let names = dir.names.clone();
+        let node = self.node_of(dir, FileType::Directory, "directory")?;
+        let names = node.names.clone();
         let start = u32::try_from(from.0).unwrap_or(u32::MAX);
         let start = names.start.saturating_add(start);
         for (position, index) in (from.0..).zip(start..names.end) {
@@ -124,10 +131,10 @@ impl Image for Cromfs {
                 next: Cursor(position + 1),
             };
             if visit(dirent).is_break() {
-                break;
+                return Ok(());
             }
         }
-        Ok(())
+        self.inodes.left_out.end(dir)
     }
 
     fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
@@ -142,7 +149,7 @@ impl Image for Cromfs {
 
     fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
         let node = self.node_of(ino, FileType::Symlink, "symlink")?;
-        let list = self.inodes.inode(&self.content, node.number)?;
+        let list = self.stored(node.number)?;
         let len = list.fields.size;
         if len > TARGET_MAX {
             let error = Error::corrupt(format!("a symlink with a target of {len} bytes"));

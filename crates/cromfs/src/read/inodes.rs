@@ -3,7 +3,8 @@
 //! In: the inode of the root, and the inode table. Out: `CromfsInodes`.
 //!
 //! **Invariant:** each directory is an entry of one directory, so that the walk ends. The names of
-//! a directory are adjacent and sorted. All listings together have no more bytes than
+//! a directory are adjacent, sorted and unique; what is damaged of one is left out and kept in
+//! `CromfsInodes::left_out`. All listings together have no more bytes than
 //! `MemoryBudget` allows for names, though one is in memory at a time: directories may share the
 //! bytes of one.
 //!
@@ -12,7 +13,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use sinterfs_model::{Error, FileType, Result};
+use sinterfs_model::{Error, FileType, Ino, Kind, ListingErrors, Result};
 
 use super::budget::MemoryBudget;
 use super::content::{BlockList, CromfsContent};
@@ -32,6 +33,7 @@ const NAME_MEMORY: u64 = 56;
 pub(crate) struct CromfsNode {
     /// The number: its offset in the inode table in words, and two more.
     pub(crate) number: u64,
+    /// The type; that of a file if the inode cannot be read.
     pub(crate) kind: FileType,
     /// The index of the directory that a directory is in; the root has its own index.
     pub(crate) parent: u32,
@@ -52,6 +54,8 @@ pub(crate) struct NameOf {
 pub(crate) struct CromfsInodes {
     pub(crate) nodes: Vec<CromfsNode>,
     names: Vec<NameOf>,
+    /// What directories have that is not shown.
+    pub(crate) left_out: ListingErrors,
     /// The bytes of the root's inode.
     root: Vec<u8>,
     /// The bytes of all others.
@@ -74,10 +78,12 @@ impl CromfsInodes {
             table: Self {
                 nodes: Vec::new(),
                 names: Vec::new(),
+                left_out: ListingErrors::default(),
                 root,
                 table,
             },
         };
+        walk.kind(ROOT).map_err(|error| located(error, ROOT))?;
         let (root, _) = walk.node(ROOT, 0).map_err(|error| located(error, ROOT))?;
         let is_directory = |node: &CromfsNode| node.kind == FileType::Directory;
         if !walk.table.nodes.first().is_some_and(is_directory) {
@@ -88,7 +94,10 @@ impl CromfsInodes {
             let (kind, number) = (node.kind, node.number);
             if kind == FileType::Directory {
                 let read = walk.directory(index, number);
-                read.map_err(|error| located(error, number))?;
+                match read.map_err(|error| located(error, number)) {
+                    Err(error) if index != root => walk.leave_out(index, 0, error)?,
+                    read => read?,
+                }
             }
             index = index.saturating_add(1);
         }
@@ -151,18 +160,38 @@ impl DirectoryWalk<'_> {
     fn directory(&mut self, dir: u32, number: u64) -> Result<()> {
         let listing = self.listing(number)?;
         let start = count(&self.table.names)?;
+        let (mut names, mut position) = (Vec::new(), 0);
         listing::visit(&listing, |entry| {
-            let memory = NAME_MEMORY + entry.name.len() as u64;
+            position += 1;
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => return self.leave_out(dir, position, located(error, number)),
+            };
+            let name: Box<[u8]> = entry.name.into();
+            let memory = NAME_MEMORY + name.len() as u64;
             self.budget.take(memory, "names")?;
-            let node = self
-                .entry(entry.number, dir)
-                .map_err(|error| located(error, entry.number))?;
-            self.table.names.push(NameOf {
-                name: entry.name.into(),
-                node,
-            });
+            match self.entry(entry.number, dir) {
+                Ok(node) => names.push((position, NameOf { name, node })),
+                Err(error) => {
+                    let what = format!("{:?}: {error}", String::from_utf8_lossy(&name));
+                    let error = Error::new(error.kind(), what);
+                    self.leave_out(dir, position, located(error, entry.number))?;
+                }
+            }
             Ok(())
         })?;
+        // of two with one name the first one stays
+        names.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
+        for (position, name) in names {
+            let last = self.table.names.get(start as usize..).and_then(<[_]>::last);
+            if last.is_some_and(|last| last.name == name.name) {
+                let shown = String::from_utf8_lossy(&name.name);
+                let error = Error::corrupt(format!("the name {shown:?} occurs twice"));
+                self.leave_out(dir, position, located(error, number))?;
+                continue;
+            }
+            self.table.names.push(name);
+        }
         let range = start..count(&self.table.names)?;
         if let Some(dir) = self.table.nodes.get_mut(dir as usize) {
             dir.names = range;
@@ -194,15 +223,29 @@ impl DirectoryWalk<'_> {
         Ok(index)
     }
 
+    fn kind(&self, number: u64) -> Result<FileType> {
+        self.table.inode(self.content, number)?.fields.kind()
+    }
+
+    /// Keeps the error of a directory or an entry of it; returns one that ends the walk.
+    fn leave_out(&self, dir: u32, position: u64, error: Error) -> Result<()> {
+        if error.kind() == Kind::Limit {
+            return Err(error);
+        }
+        let ino = Ino(u64::from(dir) + 1);
+        self.table.left_out.note(ino, position, error)
+    }
+
     /// Returns the index of an inode, and whether it is new.
     fn node(&mut self, number: u64, parent: u32) -> Result<(u32, bool)> {
         if let Some(index) = self.seen.get(&number) {
             return Ok((*index, false));
         }
-        let fields = self.table.inode(self.content, number)?.fields;
-        let mode = fields.mode;
-        let kind = FileType::from_mode(mode);
-        let kind = kind.ok_or_else(|| Error::corrupt(format!("mode {mode:#o}")))?;
+        let kind = match self.kind(number) {
+            // it hides no other name, and is an error where it is used
+            Err(error) if error.kind() == Kind::Corrupt => FileType::File,
+            kind => kind?,
+        };
         self.budget.take(NODE_MEMORY, "inodes")?;
         let index = count(&self.table.nodes)?;
         self.seen.insert(number, index);

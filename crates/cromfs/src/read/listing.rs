@@ -1,9 +1,10 @@
 //! Listings: the content of a directory.
 //!
-//! In: the bytes of a listing. Out: names and the numbers of their inodes.
+//! In: the bytes of a listing. Out: names and the numbers of their inodes, or what is wrong with an
+//! entry.
 //!
-//! **Invariant:** names ascend bytewise, so that none occurs twice; none is empty, too long, `.` or
-//! `..`, or has a `/`. Format: `docs/formats/cromfs.md`, "Listings".
+//! **Invariant:** no name is empty, too long, `.` or `..`, or has a `/`. They should ascend
+//! bytewise, which is for others to see. Format: `docs/formats/cromfs.md`, "Listings".
 
 use sinterfs_model::{Error, Result};
 
@@ -26,10 +27,10 @@ pub(super) struct ListedName<'a> {
     pub(super) number: u64,
 }
 
-/// Passes all names of a listing to a visitor.
+/// Passes all entries of a listing to a visitor.
 pub(super) fn visit<'a>(
     listing: &'a [u8],
-    mut visitor: impl FnMut(ListedName<'a>) -> Result<()>,
+    mut visitor: impl FnMut(Result<ListedName<'a>>) -> Result<()>,
 ) -> Result<()> {
     let (count, pointers) = listing
         .split_first_chunk::<4>()
@@ -40,18 +41,8 @@ pub(super) fn visit<'a>(
         .and_then(|len| pointers.get(..len))
         .ok_or_else(|| Error::corrupt(format!("{count} names past the end of a directory")))?;
     let (pointers, _) = pointers.as_chunks::<POINTER_LEN>();
-    let mut last: &[u8] = b"";
-    for pointer in pointers {
-        let entry = entry(listing, u32::from_le_bytes(*pointer))?;
-        if entry.name <= last {
-            let shown = String::from_utf8_lossy(entry.name).into_owned();
-            let what = format!("the name {shown:?} is not above the one before it");
-            return Err(Error::corrupt(what));
-        }
-        last = entry.name;
-        visitor(entry)?;
-    }
-    Ok(())
+    let mut pointers = pointers.iter();
+    pointers.try_for_each(|pointer| visitor(entry(listing, u32::from_le_bytes(*pointer))))
 }
 
 /// Decodes the entry at an offset of a listing.

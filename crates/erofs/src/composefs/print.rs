@@ -4,7 +4,8 @@
 //! files, without additions of the format.
 //!
 //! **Invariant:** each name once, the names of a directory after it, in bytewise order; memory is 8
-//! bytes an inode and the names that wait. `parse` reads what is printed.
+//! bytes an inode and the names that wait. `parse` reads what is printed. Damaged entries have no
+//! line: callers that print an image find them in the image.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -39,8 +40,10 @@ pub fn print(image: &Erofs, out: &mut dyn Write) -> Result<()> {
             }
             first => first.map(|first| &**first),
         };
-        let located = |error: Error| error.path(String::from_utf8_lossy(path).into_owned());
-        let shown = Shown::new(image, node).map_err(located)?;
+        let shown = match Shown::new(image, node) {
+            Err(error) if error.is_about_image() => return Ok(()),
+            shown => shown?,
+        };
         shown
             .write(path, node, first, out)
             .map_err(|error| Error::io("cannot write the dump", error))
@@ -52,7 +55,10 @@ fn walk(image: &Erofs, visit: &mut dyn FnMut(&[u8], &ErofsInode) -> Result<()>) 
     let mut waiting = vec![(image.superblock().root, b"/".to_vec())];
     let mut entered = HashSet::new();
     while let Some((nid, path)) = waiting.pop() {
-        let node = image.node(nid)?;
+        let node = match image.node(nid) {
+            Err(error) if error.is_about_image() && path != b"/" => continue,
+            node => node?,
+        };
         if node.kind == FileType::CharDevice && node.rdev() == Rdev::default() {
             continue;
         }
@@ -61,16 +67,20 @@ fn walk(image: &Erofs, visit: &mut dyn FnMut(&[u8], &ErofsInode) -> Result<()>) 
             continue;
         }
         if !entered.insert(nid) {
-            let path = String::from_utf8_lossy(&path).into_owned();
-            return Err(Error::corrupt("a directory is in more than one place").path(path));
+            continue;
         }
         let first = waiting.len();
-        image.entries(nid, &mut |entry| {
+        let listed = image.entries(nid, &mut |entry| {
             if !matches!(entry.name, b"." | b"..") {
                 let parent = path.strip_suffix(b"/").unwrap_or(&path);
                 waiting.push((entry.nid, [parent, b"/", entry.name].concat()));
             }
-        })?;
+        });
+        if let Err(error) = listed
+            && !error.is_about_image()
+        {
+            return Err(error);
+        }
         waiting.get_mut(first..).unwrap_or_default().reverse();
     }
     Ok(())

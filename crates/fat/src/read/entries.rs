@@ -74,10 +74,11 @@ pub(crate) fn listing(bytes: &[u8], has_high: bool) -> FatListing {
             }
             _ => {
                 let name = long.take(entry).unwrap_or_else(|| short_name(entry));
-                if name == b"." || name == b".." {
+                let is_dots = name == b"." || name == b"..";
+                if is_dots && attributes & attributes::DIRECTORY != 0 {
                     continue;
                 }
-                if name.is_empty() || name.contains(&b'/') || name.contains(&0) {
+                if is_dots || name.is_empty() || name.contains(&b'/') || name.contains(&0) {
                     let shown = String::from_utf8_lossy(&name).into_owned();
                     listing.left_out.push(shown);
                     continue;

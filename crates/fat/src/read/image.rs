@@ -132,10 +132,10 @@ impl Image for Fat {
                 next: Cursor(position + 1),
             };
             if visit(dirent).is_break() {
-                break;
+                return Ok(());
             }
         }
-        Ok(())
+        self.nodes.left_out.end(dir)
     }
 
     fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {

@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use sinterfs_block::{ReadAt, Window};
-use sinterfs_model::{Error, Kind, Limits, Place, Result, Time};
+use sinterfs_model::{Error, Ino, Kind, Limits, ListingErrors, Place, Result, Time};
 
 use super::boot::{BootSector, FatKind};
 use super::clusters::{ClusterRun, Clusters};
@@ -26,9 +26,6 @@ const DAMAGE_MEMORY: u64 = 200;
 
 /// The largest directory in bytes: 65,536 entries.
 const DIRECTORY_MAX: u64 = 2 << 20;
-
-/// Messages about what is left out that are kept.
-const MESSAGES: usize = 1000;
 
 /// Why a file or directory cannot be read, and where that is seen.
 #[derive(Debug)]
@@ -96,8 +93,8 @@ pub(crate) struct FatNodes {
     runs: Vec<ClusterRun>,
     /// The label that the root has an entry for.
     pub(crate) label: Option<Vec<u8>>,
-    /// Entries that are not shown, and why.
-    pub(crate) left_out: Vec<String>,
+    /// Entries that are not shown, by directory.
+    pub(crate) left_out: ListingErrors,
     pub(super) losses: FatLosses,
 }
 
@@ -133,6 +130,7 @@ impl FatNodes {
             boot,
             budget: limits.metadata.saturating_sub(clusters.memory()),
             clusters,
+            messages: 0,
             found: Self::default(),
         };
         walk.root()?;
@@ -165,6 +163,8 @@ struct FatWalk<'a> {
     clusters: Clusters,
     /// Bytes of memory that further names and runs may take.
     budget: u64,
+    /// The number of entries that are left out.
+    messages: u64,
     found: FatNodes,
 }
 
@@ -217,7 +217,7 @@ impl FatWalk<'_> {
             ..
         } = listed;
         for name in left_out {
-            self.leave_out(format!("the name {name:?}"));
+            self.leave_out(dir, format!("the name {name:?}"))?;
         }
         // of two with one name the first one stays
         entries.sort_by(|a, b| a.name.cmp(&b.name));
@@ -231,7 +231,7 @@ impl FatWalk<'_> {
                     .is_some_and(|last| last.name == entry.name);
             if is_twice {
                 let shown = String::from_utf8_lossy(&entry.name).into_owned();
-                self.leave_out(format!("a further entry of the name {shown:?}"));
+                self.leave_out(dir, format!("a further entry of the name {shown:?}"))?;
                 continue;
             }
             self.entry(dir, entry)?;
@@ -306,10 +306,12 @@ impl FatWalk<'_> {
         Ok(())
     }
 
-    fn leave_out(&mut self, what: String) {
-        if self.found.left_out.len() < MESSAGES {
-            self.found.left_out.push(what);
-        }
+    /// Keeps what a directory has that is not shown.
+    fn leave_out(&mut self, dir: u32, what: String) -> Result<()> {
+        self.messages += 1;
+        let ino = Ino(u64::from(dir) + 1);
+        let error = Error::corrupt(what).within("directory");
+        self.found.left_out.note(ino, self.messages, error)
     }
 }
 

@@ -68,10 +68,9 @@ impl Fat {
         self.boot.serial
     }
 
-    /// Returns what is not shown, and why.
+    /// Returns what is not shown, and why: the error that the listing of each directory ends with.
     pub fn left_out(&self) -> impl Iterator<Item = Error> {
-        let all = self.nodes.left_out.iter();
-        all.map(|what| Error::corrupt(what.clone()).within("directory"))
+        self.nodes.left_out.each()
     }
 
     /// Returns how many files and directories have what is not shown of them.

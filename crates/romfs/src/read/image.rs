@@ -11,7 +11,7 @@ use sinterfs_model::{
     Rdev, Result, Times,
 };
 
-use super::inodes::RomfsNode;
+use super::inodes::{NOTHING, RomfsNode};
 use super::open::Romfs;
 
 /// The longest target of a symlink in bytes.
@@ -19,6 +19,10 @@ const TARGET_MAX: u32 = 1 << 16;
 
 impl Romfs {
     fn node(&self, ino: Ino) -> Result<&RomfsNode> {
+        if ino == number(NOTHING) {
+            let error = Error::corrupt("a hard link that stands for no file");
+            return Err(error.within("file header"));
+        }
         let index = ino
             .0
             .checked_sub(1)
@@ -36,6 +40,23 @@ impl Romfs {
             "inode {:#x} is not a {what}",
             ino.0
         )))
+    }
+
+    /// Returns an inode of a type with content, which is within the image.
+    fn content_of(&self, ino: Ino, kind: FileType, what: &str) -> Result<&RomfsNode> {
+        let node = self.node_of(ino, kind, what)?;
+        self.has_content(node).map(|()| node)
+    }
+
+    /// Fails if the content of an inode is not within the image.
+    pub(crate) fn has_content(&self, node: &RomfsNode) -> Result<()> {
+        let (at, size) = (node.fields.content, node.fields.size);
+        if u64::from(at) + u64::from(size) <= self.window.len() {
+            return Ok(());
+        }
+        let what = format!("{size} bytes of content at {at:#x} are not within the image");
+        let header = self.offset().saturating_add(node.at.into());
+        Err(Error::corrupt(what).at("file header", header))
     }
 
     fn link_count(&self, node: &RomfsNode) -> u32 {
@@ -122,22 +143,22 @@ impl Image for Romfs {
         let start = u32::try_from(from.0).unwrap_or(u32::MAX);
         let start = names.start.saturating_add(start);
         for (position, index) in (from.0..).zip(start..names.end) {
-            let entry = self.inodes.name(index);
-            let node = entry.and_then(|entry| self.inodes.nodes.get(entry.node as usize));
-            let (Some(entry), Some(node)) = (entry, node) else {
+            let Some(entry) = self.inodes.name(index) else {
                 break;
             };
+            let node = self.inodes.nodes.get(entry.node as usize);
             let dirent = Dirent {
                 name: &entry.name,
                 ino: number(entry.node),
-                kind: node.kind,
+                // one that stands for nothing hides no other name, and reading it is an error
+                kind: node.map_or(FileType::File, |node| node.kind),
                 next: Cursor(position + 1),
             };
             if visit(dirent).is_break() {
-                break;
+                return Ok(());
             }
         }
-        Ok(())
+        self.inodes.left_out.end(dir)
     }
 
     fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
@@ -151,7 +172,7 @@ impl Image for Romfs {
     }
 
     fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
-        let node = self.node_of(ino, FileType::Symlink, "symlink")?;
+        let node = self.content_of(ino, FileType::Symlink, "symlink")?;
         let located = |error: Error| error.at("file header", self.offset() + u64::from(node.at));
         let len = node.fields.size;
         if len > TARGET_MAX {
@@ -176,7 +197,7 @@ impl Image for Romfs {
         from: u64,
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
-        let fields = &self.node_of(ino, FileType::File, "file")?.fields;
+        let fields = &self.content_of(ino, FileType::File, "file")?.fields;
         let len = u64::from(fields.size);
         if from < len {
             let source = ExtentSource::Block {
@@ -193,7 +214,7 @@ impl Image for Romfs {
     }
 
     fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let fields = &self.node_of(ino, FileType::File, "file")?.fields;
+        let fields = &self.content_of(ino, FileType::File, "file")?.fields;
         let left = u64::from(fields.size).saturating_sub(offset);
         let len = usize::try_from(left).map_or(buf.len(), |left| left.min(buf.len()));
         if len > 0 {

@@ -3,8 +3,9 @@
 //! In: a window of the image and the position of the root. Out: `Inodes`.
 //!
 //! **Invariant:** each header is an entry of one directory, so that the walk ends. The entries of a
-//! directory are adjacent and sorted by name; names are unique, and none is empty or has a `/`. A
-//! hard link refers to an inode that is not a directory.
+//! directory are adjacent and sorted by name; names are unique, and none is empty, `.` or `..`, or
+//! has a `/`. Others are left out and kept in `InodeTable::left_out`. A hard link refers to an inode
+//! that is not a directory, or to [`NOTHING`].
 //!
 //! Memory: about 100 bytes per name.
 
@@ -12,12 +13,15 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use sinterfs_block::Window;
-use sinterfs_model::{Error, FileType, Limits, Result};
+use sinterfs_model::{Error, FileType, Ino, Kind, Limits, ListingErrors, Result};
 
 use super::record::{HeaderFields, header};
 
 /// The memory of a name in bytes, about.
 const NAME_MEMORY: u64 = 100;
+
+/// The index that names have which stand for no file.
+pub(crate) const NOTHING: u32 = u32::MAX;
 
 /// An inode.
 #[derive(Debug, Clone)]
@@ -37,8 +41,10 @@ pub(crate) struct RomfsNode {
 #[derive(Debug)]
 pub(crate) struct NameOf {
     pub(crate) name: Vec<u8>,
-    /// The index of the inode.
+    /// The index of the inode, or [`NOTHING`].
     pub(crate) node: u32,
+    /// The position of the name's own header.
+    pub(crate) at: u32,
     /// The position of the header of the inode.
     target: u32,
 }
@@ -48,10 +54,12 @@ pub(crate) struct NameOf {
 pub(crate) struct InodeTable {
     pub(crate) nodes: Vec<RomfsNode>,
     names: Vec<NameOf>,
+    /// What directories have that is not shown.
+    pub(crate) left_out: ListingErrors,
 }
 
 impl InodeTable {
-    /// Walks all directories. `Corrupt` if one is inconsistent, `Limit` if there are too many
+    /// Walks all directories. `Corrupt` if the root is damaged, `Limit` if there are too many
     /// names.
     pub(super) fn read(window: &Window, root: u32, limits: &Limits) -> Result<Self> {
         let mut walk = HeaderWalk {
@@ -60,7 +68,8 @@ impl InodeTable {
             seen: HashMap::new(),
             table: Self::default(),
         };
-        let (fields, _) = header(window, root).map_err(|error| walk.located(error, root))?;
+        let root_header = header(window, root).and_then(|(fields, name)| name.map(|_| fields));
+        let fields = root_header.map_err(|error| walk.located(error, root))?;
         if fields.kind != 1 {
             let error = Error::corrupt("the root is not a directory");
             return Err(walk.located(error, root));
@@ -75,13 +84,18 @@ impl InodeTable {
             }
             index += 1;
         }
-        walk.links()?;
+        walk.links();
         Ok(walk.table)
     }
 
     /// Returns a name.
     pub(crate) fn name(&self, index: u32) -> Option<&NameOf> {
         self.names.get(index as usize)
+    }
+
+    /// Returns the names that stand for no file.
+    pub(crate) fn dangling(&self) -> impl Iterator<Item = &NameOf> {
+        self.names.iter().filter(|entry| entry.node == NOTHING)
     }
 
     /// Finds the inode of a name in a directory.
@@ -120,17 +134,32 @@ impl HeaderWalk<'_> {
         let start = self.table.names.len();
         let mut at = first;
         while at != 0 {
-            let next = self.entry(dir, at);
-            at = next.map_err(|error| self.located(error, at))?;
+            at = match self.entry(dir, at) {
+                Ok(next) => next,
+                // without the position of the next one
+                Err(error) => {
+                    self.leave_out(dir, at, error)?;
+                    0
+                }
+            };
         }
-        let names = self.table.names.get_mut(start..).unwrap_or_default();
-        names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        let mut pairs = names.iter().zip(names.iter().skip(1));
-        if let Some((twice, _)) = pairs.find(|(a, b)| a.name == b.name) {
-            let name = String::from_utf8_lossy(&twice.name);
+        let mut names = self.table.names.split_off(start);
+        // of two with one name the first one stays
+        names.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut twice = Vec::new();
+        names.dedup_by(|second, first| {
+            let is_twice = second.name == first.name;
+            if is_twice {
+                twice.push((std::mem::take(&mut second.name), second.at));
+            }
+            is_twice
+        });
+        for (name, at) in twice {
+            let name = String::from_utf8_lossy(&name);
             let error = Error::corrupt(format!("the name {name:?} occurs twice in a directory"));
-            return Err(self.located(error, first));
+            self.leave_out(dir, at, error)?;
         }
+        self.table.names.append(&mut names);
         let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
         let range = number(start)..number(self.table.names.len());
         if let Some(dir) = self.table.nodes.get_mut(dir as usize) {
@@ -139,17 +168,34 @@ impl HeaderWalk<'_> {
         Ok(())
     }
 
-    /// Appends the entry at a position and returns the position of the next one.
+    /// Appends the entry at a position, unless its name is damaged, and returns the position of the
+    /// next one.
     fn entry(&mut self, parent: u32, at: u32) -> Result<u32> {
         let (fields, name) = header(self.window, at)?;
-        let budget = self.budget.checked_sub(NAME_MEMORY + name.len() as u64);
+        if self.seen.contains_key(&at) {
+            return Err(Error::corrupt("a header that is an entry twice"));
+        }
+        self.seen.insert(at, None);
+        let len = name.as_ref().map_or(0, Vec::len);
+        let budget = self.budget.checked_sub(NAME_MEMORY + len as u64);
         self.budget = budget
             .ok_or_else(|| Error::limit("the inodes take more memory than metadata may take"))?;
+        let name = match name {
+            Ok(name) => name,
+            Err(error) => {
+                self.leave_out(parent, at, error)?;
+                return Ok(fields.next);
+            }
+        };
         let kind = kind(fields.kind);
-        let is_own = matches!(&name[..], b"." | b"..");
-        if !is_own && (name.is_empty() || name.contains(&b'/')) {
+        let is_dots = matches!(&name[..], b"." | b"..");
+        // a hard link or, in the root, the directory
+        let is_own = is_dots && matches!(kind, None | Some(FileType::Directory));
+        if !is_own && (is_dots || name.is_empty() || name.contains(&b'/')) {
             let shown = String::from_utf8_lossy(&name);
-            return Err(Error::corrupt(format!("the name {shown:?}")));
+            let error = Error::corrupt(format!("the name {shown:?}"));
+            self.leave_out(parent, at, error)?;
+            return Ok(fields.next);
         }
         let index = match kind {
             Some(kind) if !is_own => {
@@ -159,9 +205,7 @@ impl HeaderWalk<'_> {
             }
             _ => None,
         };
-        if self.seen.insert(at, index).is_some() {
-            return Err(Error::corrupt("a header that is an entry twice"));
-        }
+        self.seen.insert(at, index);
         if !is_own {
             let target = if kind.is_some() {
                 at
@@ -170,7 +214,8 @@ impl HeaderWalk<'_> {
             };
             self.table.names.push(NameOf {
                 name,
-                node: index.unwrap_or(0),
+                node: index.unwrap_or(NOTHING),
+                at,
                 target,
             });
         }
@@ -178,7 +223,7 @@ impl HeaderWalk<'_> {
     }
 
     /// Finds the inodes of hard links, and counts the names of each inode.
-    fn links(&mut self) -> Result<()> {
+    fn links(&mut self) {
         for entry in &mut self.table.names {
             let node = self.seen.get(&entry.target).copied().flatten();
             let node = node.and_then(|index| {
@@ -186,15 +231,22 @@ impl HeaderWalk<'_> {
                 let is_link = entry.node != index;
                 (!is_link || node.kind != FileType::Directory).then_some((index, node))
             });
-            let Some((index, node)) = node else {
-                let at = self.window.start().saturating_add(entry.target.into());
-                let error = Error::corrupt("a hard link that stands for no file");
-                return Err(error.at("file header", at));
-            };
-            node.links = node.links.saturating_add(1);
-            entry.node = index;
+            entry.node = NOTHING;
+            if let Some((index, node)) = node {
+                node.links = node.links.saturating_add(1);
+                entry.node = index;
+            }
         }
-        Ok(())
+    }
+
+    /// Keeps the error of an entry of a directory; returns one that ends the walk.
+    fn leave_out(&self, dir: u32, at: u32, error: Error) -> Result<()> {
+        let error = self.located(error, at);
+        if error.kind() == Kind::Limit {
+            return Err(error);
+        }
+        let ino = Ino(u64::from(dir) + 1);
+        self.table.left_out.note(ino, at.into(), error)
     }
 
     #[cold]

@@ -2,8 +2,9 @@
 //!
 //! In: a window of the image and a position. Out: `HeaderFields`, and the name.
 //!
-//! **Invariant:** header, name and content are within the image. Format: `docs/formats/romfs.md`,
-//! "File headers".
+//! **Invariant:** the header is within the image; what is wrong with a name is an error beside it,
+//! so that the next header is known. Content is checked when it is read. Format:
+//! `docs/formats/romfs.md`, "File headers".
 
 use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Error, Result};
@@ -32,38 +33,30 @@ pub(crate) struct HeaderFields {
     pub(crate) info: u32,
     /// Bytes of content.
     pub(crate) size: u32,
-    /// The position of the content.
+    /// The position of the content; the largest number where it is unknown.
     pub(crate) content: u32,
 }
 
-/// Reads the header at a position; fails with `Corrupt` if any of it is not within the image.
-pub(crate) fn header(window: &Window, at: u32) -> Result<(HeaderFields, Vec<u8>)> {
+/// Reads the header at a position, and its name; fails with `Corrupt` if the header is not within
+/// the image.
+pub(crate) fn header(window: &Window, at: u32) -> Result<(HeaderFields, Result<Vec<u8>>)> {
     let mut words = [0; 16];
     window.read_at(at.into(), &mut words)?;
     let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = words;
     let word = |bytes| u32::from_be_bytes(bytes);
     let (next, info, size) = (word([a, b, c, d]), word([e, f, g, h]), word([i, j, k, l]));
-    let name = name(window, u64::from(at) + HEADER_LEN)?;
-    let content = u64::from(at) + HEADER_LEN + name.len() as u64 + 1;
-    let content = content.next_multiple_of(ALIGN);
-    let kind = next & 7;
-    let end = content
-        + if matches!(kind, 2 | 3) {
-            size.into()
-        } else {
-            0
-        };
-    if end > window.len() {
-        let what = format!("{size} bytes of content at {content:#x} are not within the image");
-        return Err(Error::corrupt(what));
-    }
+    let name = name(window, u64::from(at) + HEADER_LEN);
+    let content = name.as_ref().ok().and_then(|name| {
+        let end = u64::from(at) + HEADER_LEN + name.len() as u64 + 1;
+        u32::try_from(end.next_multiple_of(ALIGN)).ok()
+    });
     let fields = HeaderFields {
         next: next & !0xf,
-        kind,
+        kind: next & 7,
         executable: next & 8 != 0,
         info,
         size,
-        content: u32::try_from(content).unwrap_or(u32::MAX),
+        content: content.unwrap_or(u32::MAX),
     };
     Ok((fields, name))
 }

@@ -160,7 +160,7 @@ pub fn read_everything(bytes: Vec<u8>) -> sinterfs::Result<()> {
     }
     look_alike(Arc::clone(opened.raw()))?;
     opened.info()?;
-    opened.dump(&mut std::io::sink())?;
+    opened.dump(&mut std::io::sink(), &mut sinterfs::ops::Unread::default())?;
     Ok(())
 }
 

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use sinterfs_model::{FileType, Meta, Rdev};
+use sinterfs_model::{FileType, ListingErrors, Meta, Rdev};
 
 use super::damage::UdfDamage;
 use super::extents::ByteRun;
@@ -80,9 +80,11 @@ pub(crate) struct UdfNodes {
     pub(crate) names: Vec<UdfName>,
     pub(crate) runs: Vec<ByteRun>,
     pub(crate) streams: Vec<UdfStream>,
-    /// Entries that are not shown, and why.
-    pub(crate) left_out: Vec<String>,
-    /// The number of further messages.
+    /// Entries that are not shown, by directory.
+    pub(crate) left_out: ListingErrors,
+    /// The streams of files that are not shown, and why.
+    pub(crate) lost_streams: Vec<String>,
+    /// The number of further messages about streams.
     pub(crate) omitted: u64,
     pub(crate) losses: UdfLosses,
 }

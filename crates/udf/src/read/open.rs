@@ -109,11 +109,16 @@ impl Udf {
         all.map(|what| Error::corrupt(what.clone()).within("volume"))
     }
 
-    /// Returns what is not shown, and why.
+    /// Returns what directories have that is not shown: the errors that their listings end with.
     pub fn left_out(&self) -> impl Iterator<Item = Error> {
+        self.nodes.left_out.each()
+    }
+
+    /// Returns the named streams that are not shown, and why.
+    pub fn lost_streams(&self) -> impl Iterator<Item = Error> {
         let more =
-            (self.nodes.omitted > 0).then(|| format!("{} further entries", self.nodes.omitted));
-        let all = self.nodes.left_out.iter().cloned().chain(more);
+            (self.nodes.omitted > 0).then(|| format!("{} further streams", self.nodes.omitted));
+        let all = self.nodes.lost_streams.iter().cloned().chain(more);
         all.map(|what| Error::corrupt(format!("left out: {what}")).within("directory"))
     }
 

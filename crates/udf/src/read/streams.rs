@@ -36,7 +36,7 @@ impl UdfWalk<'_> {
             Err(error) => return self.lost(dir, "the named streams of a file", &error),
         };
         for what in listed.left_out {
-            self.leave_out(dir, &format!("a named stream: {what}"));
+            self.lose_stream(dir, &format!("a named stream: {what}"));
         }
         let start = u32::try_from(self.found.streams.len()).unwrap_or(u32::MAX);
         let mut left = STREAMS_MAX;
@@ -67,7 +67,7 @@ impl UdfWalk<'_> {
         }
         let Some(fewer) = left.checked_sub(size).filter(|_| size <= STREAM_MAX) else {
             self.found.losses.streams += 1;
-            self.leave_out(dir, &format!("{what}, which has {size} bytes"));
+            self.lose_stream(dir, &format!("{what}, which has {size} bytes"));
             return Ok(());
         };
         *left = fewer;
@@ -85,7 +85,7 @@ impl UdfWalk<'_> {
         use sinterfs_model::Kind;
         match error.kind() {
             Kind::Corrupt | Kind::Unsupported => {
-                self.leave_out(dir, &format!("{what}: {}", error.what()));
+                self.lose_stream(dir, &format!("{what}: {}", error.what()));
                 Ok(())
             }
             kind => Err(Error::new(kind, error.what().to_owned())),

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use sinterfs_block::{ReadAt, Window};
-use sinterfs_model::{Error, FileType, Limits, Meta, Rdev, Result};
+use sinterfs_model::{Error, FileType, Ino, Limits, Meta, Rdev, Result};
 
 use super::attributes::attributes;
 use super::damage::UdfDamage;
@@ -31,7 +31,7 @@ const NAME_MEMORY: u64 = 60;
 /// The approximate memory of an error of a file, in bytes.
 const DAMAGE_MEMORY: u64 = 200;
 
-/// Messages about what is left out that are kept.
+/// Messages about lost streams that are kept.
 const MESSAGES: usize = 1000;
 
 /// The longest stored target of a symlink in bytes.
@@ -62,6 +62,8 @@ pub(super) struct UdfWalk<'a> {
     seen: HashMap<(u16, u32), u32>,
     /// The entries of directories that are still to be read.
     waiting: Vec<(u32, FileEntry)>,
+    /// The number of entries that are left out.
+    messages: u64,
     pub(super) found: UdfNodes,
 }
 
@@ -116,6 +118,7 @@ impl<'a> UdfWalk<'a> {
             directory_bytes: window.len(),
             seen: HashMap::new(),
             waiting: Vec::new(),
+            messages: 0,
             found: UdfNodes::default(),
         };
         let (set, at) = walk.reader.block_of(volume.file_set)?;
@@ -152,7 +155,7 @@ impl<'a> UdfWalk<'a> {
         };
         let mut listed = listing(&bytes);
         for what in listed.left_out {
-            self.leave_out(dir, &what);
+            self.leave_out(dir, &what)?;
         }
         // of two with one name the first one stays
         listed.identifiers.sort_by(|a, b| a.name.cmp(&b.name));
@@ -161,7 +164,7 @@ impl<'a> UdfWalk<'a> {
             let last = self.found.names.get(start as usize..).and_then(<[_]>::last);
             if last.is_some_and(|last| last.name == identifier.name) {
                 let shown = String::from_utf8_lossy(&identifier.name).into_owned();
-                self.leave_out(dir, &format!("a further entry of the name {shown:?}"));
+                self.leave_out(dir, &format!("a further entry of the name {shown:?}"))?;
                 continue;
             }
             self.identifier(dir, identifier)?;
@@ -197,8 +200,8 @@ impl<'a> UdfWalk<'a> {
                     node.links = node.links.saturating_add(1);
                 } else {
                     let shown = String::from_utf8_lossy(&identifier.name).into_owned();
-                    self.leave_out(dir, &format!("a further name of a directory: {shown:?}"));
-                    return Ok(());
+                    let what = format!("a further name of a directory: {shown:?}");
+                    return self.leave_out(dir, &what);
                 }
                 known
             }
@@ -353,11 +356,19 @@ impl<'a> UdfWalk<'a> {
         Ok(())
     }
 
-    /// Keeps a message about what a directory has that is not shown.
-    pub(super) fn leave_out(&mut self, dir: u32, what: &str) {
-        if self.found.left_out.len() < MESSAGES {
+    /// Keeps what a directory has that is not shown.
+    fn leave_out(&mut self, dir: u32, what: &str) -> Result<()> {
+        self.messages += 1;
+        let error = Error::corrupt(what.to_owned()).within("directory");
+        let ino = Ino(u64::from(dir) + 1);
+        self.found.left_out.note(ino, self.messages, error)
+    }
+
+    /// Keeps a message about a stream of a file in a directory that is not shown.
+    pub(super) fn lose_stream(&mut self, dir: u32, what: &str) {
+        if self.found.lost_streams.len() < MESSAGES {
             let path = self.found.path(dir);
-            self.found.left_out.push(format!("{what}, in /{path}"));
+            self.found.lost_streams.push(format!("{what}, in /{path}"));
         } else {
             self.found.omitted = self.found.omitted.saturating_add(1);
         }
