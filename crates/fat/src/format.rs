@@ -9,7 +9,7 @@ use sinterfs_format::{
     Bid, CheckOptions, CheckReport, Format, Handle, InfoRows, InfoValue, ReadOptions,
     uncompressed_blocks,
 };
-use sinterfs_model::{Error, Image, Ino, Loss, Observer, Result, StoredBlock};
+use sinterfs_model::{Image, Ino, Loss, Observer, Result, StoredBlock};
 
 use crate::read::{Fat, is_image};
 

@@ -14,11 +14,6 @@ use super::bcj;
 use crate::Bcj;
 use crate::share::{Helped, share};
 
-const LEVEL: i32 = 3;
-
-/// The longest window of the trial, as a power of two.
-const MAX_WINDOW: u32 = 27;
-
 /// The trial sees a little less of a converter's gain than LZMA: by so many parts of 1000 (measured
 /// with ARM code, where both are near zero).
 const BLIND: u64 = 7;
@@ -81,6 +76,9 @@ fn converted(block: &[u8], bcj: Bcj) -> Vec<u8> {
 /// Returns how long a block is when encoded quickly.
 #[cfg(feature = "zstd")]
 fn trial(block: &[u8]) -> Result<u64> {
+    const LEVEL: i32 = 3;
+    // as a power of two
+    const MAX_WINDOW: u32 = 27;
     let log = block.len().max(1).next_power_of_two().ilog2();
     let window = log.clamp(10, MAX_WINDOW);
     Ok(crate::zstd::encode(block, LEVEL, Some(window), true)?.len() as u64)

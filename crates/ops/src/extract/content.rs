@@ -135,7 +135,7 @@ impl<'a> Files<'a> {
             let what = format!("the holes would be more zeros than {option} allows");
             let error = Error::limit(what).about([option]);
             self.work
-                .settle::<()>(Err(self.work.locate(error, item.spot)))?;
+                .settle::<()>(Err(self.work.locate(error, item.name_ref)))?;
             self.work.observer.advance(Stage::Extract, Tally::items(1));
         }
         Ok(())
