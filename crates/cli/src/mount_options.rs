@@ -30,6 +30,8 @@ pub struct Settings {
     pub mount: MountOptions,
     /// The file for the order of first reads.
     pub record: Option<PathBuf>,
+    /// The category of content that is decoded first.
+    pub preload: Option<String>,
     /// The time without reads after which decoded blocks are freed.
     pub idle: Duration,
     /// The time without use after which the image is unmounted.
@@ -308,7 +310,14 @@ const OPTIONS: &[(&[&str], Effect)] = &[
         Refused("names are looked up exactly"),
     ),
     (
-        &["preload_category", "preload_all"],
+        &["preload_category"],
+        Set(|to, asked| {
+            to.preload = Some(asked.value.to_owned());
+            Ok(())
+        }),
+    ),
+    (
+        &["preload_all"],
         Refused("`sinter build --hot LIST` stores what a start reads together"),
     ),
     (

@@ -26,6 +26,9 @@ pub enum Category {
 }
 
 impl Category {
+    /// The former name of [`Category::Hot`].
+    const FORMER_HOT: &str = "hot";
+
     /// Returns the name that images and reports show.
     pub const fn name(self) -> &'static str {
         match self {
@@ -35,13 +38,17 @@ impl Category {
             Self::Waveform(_) => "pcmaudio/waveform",
             Self::Fits(_) => "fits/image",
             Self::Incompressible => "incompressible",
-            Self::Hot => "hot",
+            Self::Hot => "hotness",
         }
     }
 
     /// Returns the category of a name in an image; `None` if the name does not determine one, as
-    /// that of audio, which lacks the sample format.
+    /// that of audio, which lacks the sample format. Images of earlier versions call `hotness`
+    /// `hot`.
     pub fn from_name(name: &str) -> Option<Self> {
+        if name == Self::FORMER_HOT {
+            return Some(Self::Hot);
+        }
         let plain = [Self::Default, Self::Text, Self::Incompressible, Self::Hot];
         let code = Machine::ALL.into_iter().map(Self::Code);
         plain
@@ -62,6 +69,7 @@ impl Category {
     pub fn matches(self, name: &str) -> bool {
         let rest = self.name().strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            || Self::from_name(name) == Some(self)
     }
 
     /// Returns the unit in bytes of this category: content consists of whole units and is cut

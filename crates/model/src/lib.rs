@@ -64,7 +64,7 @@ pub use segment::{
     Block, BlockId, Preceded, Repeat, Segment, SegmentEncoder, StoredPart, StoredUnit, UnitInfo,
 };
 pub use setting::Setting;
-pub use source::{FileContent, LinkBelow, Source};
+pub use source::{FileContent, LinkBelow, Source, StoredRange};
 pub use tree::{Content, Link, NameRef, Node, NodeId, Tree, TreeBuilder, TreeStats};
 pub use writer::{ImageWriter, Loss, LossKind, Summary};
 pub use xattrs::{XattrPairs, XattrSet, XattrSets};

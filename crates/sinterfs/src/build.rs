@@ -31,5 +31,5 @@ pub use crate::write::request::{
 pub use sinterfs_model::{Loss, LossKind, Summary, TailPlacement};
 pub use sinterfs_pipeline::source::archive::ImpliedDirectories;
 pub use sinterfs_pipeline::source::merge::{Conflict, Conflicts};
-pub use sinterfs_pipeline::source::{Action, IdsByName, Shard, XattrFilter};
+pub use sinterfs_pipeline::source::{Action, IdsByName, LayerMarks, Shard, XattrFilter};
 pub use sinterfs_pipeline::{Categorizers, Order, ReadCost};

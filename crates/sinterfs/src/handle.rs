@@ -123,6 +123,12 @@ pub trait Handle: Send + Sync {
     fn start_ranges(&self) -> Result<Vec<Range<u64>>> {
         Ok(Vec::new())
     }
+    /// Decodes the blocks of a category of content into the cache, and returns how many there are;
+    /// 0 where the format has no categories.
+    fn preload(&self, category: &str) -> Result<u64> {
+        let _ = category;
+        Ok(0)
+    }
     /// Announces to the source that these will be read.
     fn announce_start(&self) -> Result<()> {
         Ok(())

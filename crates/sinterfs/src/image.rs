@@ -291,6 +291,15 @@ impl Image {
         self.0.handle.start_ranges()
     }
 
+    /// Decodes the blocks of a category of content (`hotness` for those of `--hot`) into the cache,
+    /// and returns how many there are.
+    ///
+    /// # Errors
+    /// `Corrupt` for damaged metadata or a damaged block.
+    pub fn preload(&self, category: &str) -> Result<u64> {
+        self.0.handle.preload(category)
+    }
+
     /// Has these fetched at once, if the image is remote.
     ///
     /// # Errors

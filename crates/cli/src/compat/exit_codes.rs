@@ -28,7 +28,7 @@ impl ExitCodes {
             (Some("mkisofs" | "genisoimage"), USAGE) => 1,
             (Some("mkisofs" | "genisoimage"), NOT_FOUND | SYSTEM) => 2,
             (Some("mkisofs" | "genisoimage"), _) => 255,
-            (Some("xorrisofs"), _) => 5,
+            (Some("xorrisofs" | "xorriso"), _) => 5,
             // mount(8): wrong use, and a mount that failed
             (Some("mount.sinter" | "mount.fuse.sinter" | "mount.dwarfs"), USAGE) => 1,
             (Some("mount.sinter" | "mount.fuse.sinter" | "mount.dwarfs"), _) => 32,

@@ -16,6 +16,28 @@ pub(super) const MKISOFS: Tool = tool("mkisofs", genisoimage);
 pub(super) const GENISOIMAGE: Tool = tool("genisoimage", genisoimage);
 pub(super) const XORRISOFS: Tool = tool("xorrisofs", xorrisofs);
 
+/// xorriso, with the options of xorrisofs behind `-as mkisofs`.
+pub(super) const XORRISO: Tool = Tool {
+    usage: "-as mkisofs [OPTIONS] -o IMAGE DIR|FILE..",
+    rules: &[OF_XORRISO, RULES, OTHERS],
+    ..tool("xorriso", xorriso)
+};
+
+/// What xorriso has before `-as mkisofs`.
+const OF_XORRISO: &[Rule] = &[
+    rule(&["-as"], "mkisofs", Combined("the options behind it are those of xorrisofs")),
+    rule(
+        &["-volume_date"],
+        "TYPE TIME",
+        Combined("all_file_dates: --set-time; uuid: --extended date; others have no effect"),
+    ),
+    rule(
+        &["-boot_image"],
+        "TYPE SETTING",
+        Combined("any gpt_disk_guid has no effect: GUIDs are made of the content"),
+    ),
+];
+
 const fn tool(name: &'static str, translate: fn(Parsed) -> Result<Vec<OsString>>) -> Tool {
     Tool {
         name,
@@ -189,15 +211,15 @@ const RULES: &[Rule] = &[
         Already("hard links are found by inode"),
     ),
     rule(&["-no-pad"], "", Already("images are not padded")),
-    rule(&["-pad"], "", Refused("truncate(1) extends an image")),
-    rule(&["-U", "-untranslated-filenames"], "", Refused(NAMES)),
-    rule(&["-N", "-omit-version-number"], "", Refused(NAMES)),
-    rule(&["-d", "-omit-period"], "", Refused(NAMES)),
-    rule(&["-L", "-ldots", "-allow-leading-dots"], "", Refused(NAMES)),
-    rule(&["-allow-lowercase"], "", Refused(NAMES)),
-    rule(&["-allow-multidot"], "", Refused(NAMES)),
-    rule(&["-relaxed-filenames"], "", Refused(NAMES)),
-    rule(&["-max-iso9660-filenames"], "", Refused(NAMES)),
+    rule(&["-pad"], "", Noted("truncate(1) extends an image")),
+    rule(&["-U", "-untranslated-filenames"], "", Noted(NAMES)),
+    rule(&["-N", "-omit-version-number"], "", Noted(NAMES)),
+    rule(&["-d", "-omit-period"], "", Noted(NAMES)),
+    rule(&["-L", "-ldots", "-allow-leading-dots"], "", Noted(NAMES)),
+    rule(&["-allow-lowercase"], "", Noted(NAMES)),
+    rule(&["-allow-multidot"], "", Noted(NAMES)),
+    rule(&["-relaxed-filenames"], "", Noted(NAMES)),
+    rule(&["-max-iso9660-filenames"], "", Noted(NAMES)),
     rule(
         &["-f", "-follow-links"],
         "",
@@ -267,7 +289,7 @@ const RULES: &[Rule] = &[
     rule(
         &["-T", "-translation-table"],
         "",
-        Refused("Rock Ridge has the real names"),
+        Noted("Rock Ridge has the real names"),
     ),
     rule(
         &["-sort"],
@@ -286,6 +308,46 @@ fn genisoimage(parsed: Parsed) -> Result<Vec<OsString>> {
 }
 
 fn xorrisofs(parsed: Parsed) -> Result<Vec<OsString>> {
+    translate(parsed, SlashAtEnd::Same)
+}
+
+fn xorriso(mut parsed: Parsed) -> Result<Vec<OsString>> {
+    let known = ["mkisofs", "genisofs", "genisoimage", "xorrisofs"];
+    match parsed.text("-as")? {
+        Some(other) if known.contains(&other) => {}
+        _ => {
+            let what = "xorriso is taken with -as mkisofs only: `sinter build -f iso` and `sinter \
+                        extract` do what its other commands do";
+            return Err(Error::unsupported(what));
+        }
+    }
+    let pairs = |name| -> Vec<(String, String)> {
+        let values: Vec<String> = parsed
+            .values(name)
+            .map(|value| value.to_string_lossy().into_owned())
+            .collect();
+        let pairs = values.chunks_exact(2);
+        pairs.filter_map(|pair| Some((pair.first()?.clone(), pair.get(1)?.clone()))).collect()
+    };
+    let (dates, images) = (pairs("-volume_date"), pairs("-boot_image"));
+    for (kind, time) in dates {
+        let seconds = time.trim_start_matches('=');
+        if kind == "all_file_dates" && seconds.parse::<u64>().is_ok() {
+            parsed.replace("--set-time", seconds.as_ref());
+        } else {
+            let note = format!("xorriso -volume_date {kind} has no effect here");
+            parsed.notes.borrow_mut().push(note);
+        }
+    }
+    for (kind, setting) in images {
+        if kind != "any" || !setting.starts_with("gpt_disk_guid=") {
+            let what = format!("-boot_image {kind} {setting}: the options of mkisofs name images");
+            return Err(Error::unsupported(what));
+        }
+        let note = "xorriso -boot_image gpt_disk_guid has no effect here: GUIDs are made of the \
+                    content";
+        parsed.notes.borrow_mut().push(note.to_owned());
+    }
     translate(parsed, SlashAtEnd::Same)
 }
 

@@ -75,14 +75,14 @@ pub(super) const OTHERS: &[Rule] = &[
     rule(
         &["-no-cache-inodes"],
         "",
-        Refused("hard links are found by inode"),
+        Noted("hard links are found by inode"),
     ),
     rule(&["--norock"], "", Refused("Rock Ridge is always written")),
-    rule(&["-file_name_limit"], "N", Refused("names are never cut")),
+    rule(&["-file_name_limit"], "N", Noted("names are never cut")),
     rule(
         &["-no-split-symlink-components", "-no-split-symlink-fields"],
         "",
-        Refused("long targets of symlinks are split, as Rock Ridge has it"),
+        Noted("long targets of symlinks are split, as Rock Ridge has it"),
     ),
     rule(
         &[
@@ -150,7 +150,7 @@ pub(super) const OTHERS: &[Rule] = &[
     rule(
         &["--old-empty"],
         "",
-        Refused("what has no content has no address"),
+        Noted("what has no content has no address"),
     ),
     rule(
         &["--acl", "--xattr", "--xattr-any", "--for_backup"],

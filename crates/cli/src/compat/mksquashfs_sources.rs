@@ -28,8 +28,8 @@ pub(super) enum Sources {
     /// Paths below a directory, which lead to the same paths of the image, and whether each is
     /// taken with what is below it.
     Listed(&'static str, Vec<(OsString, bool)>),
-    /// An archive from standard input.
-    Archive,
+    /// An archive: a file, or `-` for standard input.
+    Archive(OsString),
     /// Nothing: pseudo definitions make all, also the root.
     Definitions,
 }
@@ -41,6 +41,16 @@ impl Sources {
         sources: Vec<OsString>,
         former: Option<&FormerImage>,
     ) -> Result<Self> {
+        if parsed.is_given("-zip") {
+            let [source] = &sources[..] else {
+                return Err(Error::invalid("with -zip one source is taken, an archive"));
+            };
+            if former.is_some() {
+                let what = "-zip: nothing is appended: -noappend replaces the image";
+                return Err(Error::unsupported(what));
+            }
+            return Ok(Self::Archive(source.clone()));
+        }
         let styles = ["-tar", "-cpiostyle", "-cpiostyle0"];
         if let Some(style) = styles.into_iter().find(|style| parsed.is_given(style)) {
             if sources != ["-"] {
@@ -52,7 +62,7 @@ impl Sources {
                 return Err(Error::unsupported(what));
             }
             return match style {
-                "-tar" => Ok(Self::Archive),
+                "-tar" => Ok(Self::Archive("-".into())),
                 "-cpiostyle" => Self::listed(names_of_stdin(b'\n')?, false),
                 _ => Self::listed(names_of_stdin(0)?, false),
             };
@@ -142,7 +152,7 @@ impl Sources {
                 words.extend(["--".into(), OsString::from(base)]);
                 ("build", words)
             }
-            Self::Archive => ("build", vec!["--".into(), "-".into()]),
+            Self::Archive(file) => ("build", vec!["--".into(), file.clone()]),
             Self::Definitions => ("merge", vec!["--from-nothing".into()]),
         }
     }
@@ -156,7 +166,7 @@ impl Sources {
                 let named = sources.iter();
                 named.map(|(name, source)| (&**name, &**source)).collect()
             }
-            Self::Archive | Self::Definitions => Vec::new(),
+            Self::Archive(_) | Self::Definitions => Vec::new(),
         }
     }
 

@@ -105,6 +105,7 @@ impl WriteOptions {
         }
         self.check_features()?;
         self.check_block()?;
+        self.check_index()?;
         match self.compression.algorithm() {
             None => Ok(()),
             Some(algorithm) => self.check_compressed(algorithm),
@@ -130,6 +131,18 @@ impl WriteOptions {
             )));
         }
         Ok(())
+    }
+
+    /// Fails for an index that cannot refer to what a source has.
+    fn check_index(&self) -> Result<()> {
+        let is_plain = self.compression == Compression::None && self.device.is_none();
+        if !self.extended.index || is_plain && matches!(self.form(), Form::Plain | Form::Chunks) {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            "an index refers to content as it is: without compression and without a device of its \
+             own, for target kernels up to 6.12",
+        ))
     }
 
     fn check_features(&self) -> Result<()> {
@@ -359,13 +372,18 @@ pub struct Extended {
     /// Whether pclusters begin with what they hold, and are found by full indexes, as kernels
     /// before 5.4 need it.
     pub legacy_compress: bool,
+    /// Whether no regular file has content behind its inode.
+    pub no_inline_data: bool,
+    /// Whether the image has no content of files, but says where the source has it.
+    pub index: bool,
 }
 
 impl FromStr for Extended {
     type Err = Error;
 
-    /// Parses the names `dedupe`, `ztailpacking`, `fragments`, `all-fragments` and
-    /// `legacy-compress`, separated by commas; `^` before a name turns the feature off.
+    /// Parses the names `dedupe`, `ztailpacking`, `fragments`, `all-fragments`,
+    /// `legacy-compress`, `inline_data` and `index`, separated by commas; `^` before a name turns
+    /// the feature off.
     /// `block=N` is the size of EROFS blocks.
     fn from_str(text: &str) -> Result<Self> {
         let mut extended = Self::default();
@@ -386,11 +404,13 @@ impl FromStr for Extended {
                 "fragments" => extended.fragments = Some(on),
                 "all-fragments" => extended.all_fragments = on,
                 "legacy-compress" => extended.legacy_compress = on,
+                "inline_data" => extended.no_inline_data = !on,
+                "index" => extended.index = on,
                 _ => {
                     return Err(Error::invalid(format!(
                         "extended option `{option}`: there are dedupe, ztailpacking, fragments, \
-                         all-fragments, legacy-compress and block=N, and ^ before one for its \
-                         opposite"
+                         all-fragments, legacy-compress, inline_data, index and block=N, and ^ \
+                         before one for its opposite"
                     )));
                 }
             }

@@ -26,6 +26,8 @@ use union::Union;
 pub use conflicts::{Conflict, Conflicts};
 pub use input::{MergeInput, MergeOptions};
 pub use whiteouts::WhiteoutMarks;
+pub(in crate::source) use links::child;
+pub(in crate::source) use whiteouts::Mark;
 
 /// Several sources as one.
 #[derive(Debug)]

@@ -5,6 +5,8 @@ mod info;
 #[cfg(all(feature = "mount", target_os = "linux"))]
 mod kernel_backing;
 #[cfg(feature = "write")]
+mod index;
+#[cfg(feature = "write")]
 mod levels;
 pub(crate) mod object_directory;
 #[cfg(feature = "write")]

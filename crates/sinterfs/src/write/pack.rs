@@ -92,6 +92,9 @@ impl Work<'_> {
         (create, options): &Resolved,
         observer: &dyn Observer,
     ) -> Result<PipelineReport> {
+        if self.format.index(create)? {
+            return self.write_index(sink, create, options, observer);
+        }
         let writer = match &self.prepared.base {
             Some(base) => base.create(sink, create, observer)?,
             None => self.format.create(sink, blob, create)?,
@@ -101,6 +104,21 @@ impl Work<'_> {
             sinterfs_pipeline::build(source, writer, options, observer)
         });
         packed.map_err(|error| interrupted(error, observer))
+    }
+
+    /// Writes an index of the input.
+    fn write_index(
+        &self,
+        sink: Box<dyn Sink>,
+        create: &CreateOptions,
+        options: &sinterfs_pipeline::Options,
+        observer: &dyn Observer,
+    ) -> Result<PipelineReport> {
+        let both = (create, &options.transform);
+        let written = self.prepared.input.read(observer, |source, observer| {
+            self.format.write_index(sink, source, both, observer)
+        });
+        written.map_err(|error| interrupted(error, observer))
     }
 
     /// Fails for options about which contents are next to each other in a block, if no block has

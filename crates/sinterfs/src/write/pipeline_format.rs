@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_block::{ReadAt, Sink};
-use sinterfs_model::{Error, ImageWriter, Result, Setting};
-use sinterfs_pipeline::Categorizers;
+use sinterfs_model::{Error, ImageWriter, Observer, Result, Setting, Source};
+use sinterfs_pipeline::{Categorizers, Transform};
 
 use crate::write::create::{Blob, CreateOptions};
 use crate::write::level::Level;
 use crate::write::purpose::Purpose;
+use crate::write::report::PipelineReport;
 use crate::write::request::{BuildRequest, VolumeOptions};
 
 /// Returns the settings of a request's level and compression.
@@ -67,6 +68,22 @@ pub trait PipelineFormat: Sync {
         blob: Option<Blob>,
         options: &CreateOptions,
     ) -> Result<Box<dyn ImageWriter>>;
+    /// Returns whether the image is to be an index of the source, without content.
+    fn index(&self, options: &CreateOptions) -> Result<bool> {
+        let _ = options;
+        Ok(false)
+    }
+    /// Writes an index of a source.
+    fn write_index(
+        &self,
+        out: Box<dyn Sink>,
+        source: &dyn Source,
+        options: (&CreateOptions, &Transform),
+        observer: &dyn Observer,
+    ) -> Result<PipelineReport> {
+        let _ = (out, source, options, observer);
+        Err(Error::unsupported("images of this format have all content"))
+    }
     /// Copies an image, with the header before it, and embeds a signature in the copy.
     fn sign(&self, _: &Arc<dyn ReadAt>, _: &str, _: &mut dyn Write) -> Result<()> {
         Err(Error::unsupported(

@@ -166,6 +166,9 @@ pub(super) fn attach(args: &Args, target: &MountTarget<'_>) -> Result<Option<Att
             target.prefix(),
         ));
     }
+    if let Some(category) = settings.preload {
+        preload(&opened, category)?;
+    }
     if let Some(after) = settings.unmount_after {
         mounted.session.unmount_when_idle(after)?;
     }
@@ -179,6 +182,20 @@ pub(super) fn attach(args: &Args, target: &MountTarget<'_>) -> Result<Option<Att
         damage,
         _idle: idle.collect::<Result<_>>()?,
     }))
+}
+
+/// Decodes a category of the images' content while they are mounted. What cannot be decoded is an
+/// error of who reads it.
+fn preload(opened: &[Image], category: String) -> Result<()> {
+    let images = opened.to_vec();
+    let work = move || {
+        for image in images {
+            let _ = image.preload(&category);
+        }
+    };
+    let thread = std::thread::Builder::new().name("preload".into()).spawn(work);
+    let started = thread.map_err(|error| Error::io("cannot start a thread", error));
+    started.map(drop)
 }
 
 /// Has what remote images name as needed first fetched. Without it they are mounted all the same.
@@ -294,6 +311,7 @@ fn settings(args: &Args, target: &MountTarget<'_>) -> Result<Settings> {
         image,
         mount,
         record: None,
+        preload: None,
         idle: Duration::from_secs(args.idle),
         unmount_after: args.idle_unmount.map(Duration::from_secs),
         upper: args.overlay.as_deref().map(mount_options::upper),

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use sinterfs_archive::{DataRun, Stream};
-use sinterfs_model::{Error, Extent, ExtentSource, FileContent, Result};
+use sinterfs_model::{Error, Extent, ExtentSource, FileContent, Result, StoredRange};
 use sinterfs_platform::FileAt;
 
 /// Holes beyond this many extents are read as zeros.
@@ -108,6 +108,18 @@ impl FileContent for ArchiveFile {
             push(end, self.size, true);
         }
         Ok(list)
+    }
+
+    fn stored(&self) -> Option<Vec<StoredRange>> {
+        let range = |offset, len, at| StoredRange { offset, len, at };
+        Some(match &self.runs {
+            None if self.size == 0 => Vec::new(),
+            None => vec![range(0, self.size, self.start)],
+            Some(runs) => {
+                let runs = runs.iter().filter(|(run, _)| run.len > 0);
+                runs.map(|(run, at)| range(run.offset, run.len, *at)).collect()
+            }
+        })
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {

@@ -68,6 +68,10 @@ impl Handle for Opened {
         self.concrete.hot_ranges()
     }
 
+    fn preload(&self, category: &str) -> Result<u64> {
+        self.concrete.preload(category)
+    }
+
     fn announce_start(&self) -> Result<()> {
         self.concrete.announce_hot()
     }

@@ -5,17 +5,18 @@ use std::path::{Path, PathBuf};
 
 use sinterfs_block::Sink;
 use sinterfs_erofs::Kernel;
-use sinterfs_erofs::write::{DeviceName, ErofsWriter, WriteOptions, XattrPrefixes};
-use sinterfs_model::{ImageWriter, Result, Setting};
-use sinterfs_pipeline::Categorizers;
+use sinterfs_erofs::write::{DeviceName, ErofsWriter, Extended, WriteOptions, XattrPrefixes};
+use sinterfs_model::{ImageWriter, Observer, Result, Setting, Source};
+use sinterfs_pipeline::{Categorizers, Transform};
 use sinterfs_platform::names;
 
-use super::{devices, levels};
+use super::{devices, index, levels};
 use crate::registry::per_file::CODE_AND_TEXT;
 use crate::write::create::{Blob, CreateOptions};
 use crate::write::level::Level;
 use crate::write::pipeline_format::PipelineFormat;
 use crate::write::purpose::Purpose;
+use crate::write::report::PipelineReport;
 use crate::write::request::VolumeOptions;
 
 /// Makes EROFS images.
@@ -70,6 +71,22 @@ impl PipelineFormat for ErofsBuilder {
             ..write_options(options)?
         };
         Ok(Box::new(ErofsWriter::new(out, sink, options)?))
+    }
+
+    fn index(&self, options: &CreateOptions) -> Result<bool> {
+        let extended = options.volume.extended.as_deref().map(str::parse::<Extended>);
+        Ok(extended.transpose()?.unwrap_or_default().index)
+    }
+
+    fn write_index(
+        &self,
+        out: Box<dyn Sink>,
+        source: &dyn Source,
+        (options, transform): (&CreateOptions, &Transform),
+        observer: &dyn Observer,
+    ) -> Result<PipelineReport> {
+        let writer = ErofsWriter::new(out, None, write_options(options)?)?;
+        index::write(writer, source, transform, observer)
     }
 }
 
