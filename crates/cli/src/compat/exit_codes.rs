@@ -21,8 +21,8 @@ impl ExitCodes {
             // as diff(1)
             (Some("sqfsdiff"), _) => 2,
             // mkfs.cramfs(8), and mkfs(8) for wrong use
-            (Some("mkfs.cramfs"), USAGE) => 16,
-            (Some("mkfs.cramfs"), _) => 8,
+            (Some("mkfs.cramfs" | "mkcramfs"), USAGE) => 16,
+            (Some("mkfs.cramfs" | "mkcramfs"), _) => 8,
             // what genisoimage 1.1.11 and xorrisofs 1.5.4 return: wrong use; a file that is missing
             // or cannot be written; all else
             (Some("mkisofs" | "genisoimage"), USAGE) => 1,

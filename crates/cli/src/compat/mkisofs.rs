@@ -18,7 +18,7 @@ pub(super) const XORRISOFS: Tool = tool("xorrisofs", xorrisofs);
 
 /// xorriso, with the options of xorrisofs behind `-as mkisofs`.
 pub(super) const XORRISO: Tool = Tool {
-    usage: "-as mkisofs [OPTIONS] -o IMAGE DIR|FILE..",
+    usage: "-as mkisofs [OPTIONS] [-o IMAGE] DIR|FILE..",
     rules: &[OF_XORRISO, RULES, OTHERS],
     ..tool("xorriso", xorriso)
 };
@@ -41,7 +41,7 @@ const OF_XORRISO: &[Rule] = &[
 const fn tool(name: &'static str, translate: fn(Parsed) -> Result<Vec<OsString>>) -> Tool {
     Tool {
         name,
-        usage: "[OPTIONS] -o IMAGE DIR|FILE..",
+        usage: "[OPTIONS] [-o IMAGE] DIR|FILE..",
         about: "\
 Packs directories and files into an ISO 9660 image with Rock Ridge, as `sinter build -f iso` and
 `sinter merge -f iso` do. Boot images are files of the image, which are stored once more in front of
@@ -59,7 +59,7 @@ const NAMES: &str = "identifiers keep to ISO 9660; Rock Ridge has the names as t
 const SESSIONS: &str = "an image has one session";
 
 const RULES: &[Rule] = &[
-    rule(&["-o", "-output"], "IMAGE", Combined("--output")),
+    rule(&["-o", "-output"], "IMAGE", Combined("--output (-)")),
     rule(
         &["-R", "-rock"],
         "",
@@ -354,7 +354,8 @@ fn xorriso(mut parsed: Parsed) -> Result<Vec<OsString>> {
 fn translate(mut parsed: Parsed, slash: SlashAtEnd) -> Result<Vec<OsString>> {
     let sources = PathSpecs::of(&mut parsed, slash)?;
     let image = parsed.values("-o").last().map(OsStr::to_owned);
-    let image = image.ok_or_else(|| Error::invalid("-o IMAGE is missing"))?;
+    // standard output, as there
+    let image = image.unwrap_or_else(|| OsString::from("-"));
     let charset = parsed.text("-input-charset")?.unwrap_or("utf-8");
     if !matches!(&*charset.to_ascii_lowercase(), "utf-8" | "utf8") {
         let what = format!(

@@ -75,7 +75,7 @@ pub struct Translated {
     notes: Vec<String>,
 }
 
-const TOOLS: [&Tool; 32] = [
+const TOOLS: [&Tool; 33] = [
     &mksquashfs::TOOL,
     &mksquashfs::OPENWRT,
     &sqfstar::TOOL,
@@ -83,6 +83,7 @@ const TOOLS: [&Tool; 32] = [
     &squashfs_ng::GENSQUASHFS,
     &mkfs_erofs::TOOL,
     &mkfs_cramfs::TOOL,
+    &mkfs_cramfs::MKCRAMFS,
     &create_compressed_fs::TOOL,
     &mkisofs::MKISOFS,
     &mkisofs::GENISOIMAGE,

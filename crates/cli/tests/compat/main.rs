@@ -1,6 +1,7 @@
 //! The program called as mksquashfs, mkfs.erofs, mkdwarfs and the like: images that hold what the
 //! real tools' hold, and options that are refused and not ignored.
 
+mod callers;
 mod composefs;
 mod lines;
 mod mksquashfs;
