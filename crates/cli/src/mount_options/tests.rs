@@ -8,6 +8,7 @@ fn settings() -> Settings {
         image: OpenOptions::default(),
         mount: MountOptions::default(),
         record: None,
+        preload: None,
         idle: Duration::from_secs(300),
         unmount_after: None,
         upper: None,
