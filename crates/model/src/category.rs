@@ -92,6 +92,12 @@ mod tests {
         for category in [Category::Text, Category::Code(Machine::X86_64)] {
             assert_eq!(Category::from_name(category.name()), Some(category));
         }
+        // what images had before the name that dwarfs gives it
+        assert_eq!(Category::Hot.name(), "hotness");
+        for name in ["hot", "hotness"] {
+            assert_eq!(Category::from_name(name), Some(Category::Hot));
+            assert!(Category::Hot.matches(name) && Category::is_known(name));
+        }
         assert_eq!(Category::from_name("pcmaudio/waveform"), None);
         for name in [
             "<default>",

@@ -43,8 +43,8 @@ pub trait FileContent: Send {
         None
     }
 
-    /// Returns where the source has the bytes, in order and without overlaps; what is in no range is
-    /// a hole. `None` if it does not have them as they are.
+    /// Returns where the source has the bytes, in order and without overlaps; what is in no range
+    /// is a hole. `None` if it does not have them as they are.
     fn stored(&self) -> Option<Vec<StoredRange>> {
         None
     }

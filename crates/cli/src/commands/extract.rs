@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
+use sinterfs::build::AttributeChanges;
 use sinterfs::model::Image;
 use sinterfs::ops::{
     ExtractOptions, ExtractReport, FilteredImage, Overwrite, PartialImage, Unread, extract,
 };
 use sinterfs::platform::names;
-use sinterfs::build::AttributeChanges;
 use sinterfs::{Error, Observer, OpenOptions, Result};
 
 use super::{archive, oci, pseudo_file};

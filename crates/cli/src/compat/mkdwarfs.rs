@@ -215,16 +215,8 @@ const RULES: &[Rule] = &[
         "",
         Noted("no hard link table is stored"),
     ),
-    rule(
-        &["--hotness-list"],
-        "FILE",
-        Combined("--hot"),
-    ),
-    rule(
-        &["--incompressible-min-input-size"],
-        "SIZE",
-        Noted(PROBED),
-    ),
+    rule(&["--hotness-list"], "FILE", Combined("--hot")),
+    rule(&["--incompressible-min-input-size"], "SIZE", Noted(PROBED)),
     rule(&["--incompressible-block-size"], "SIZE", Noted(PROBED)),
     rule(&["--incompressible-ratio"], "X", Noted(PROBED)),
     rule(&["--incompressible-zstd-level"], "N", Noted(PROBED)),
@@ -320,9 +312,14 @@ fn categories(parsed: &mut Parsed) -> Result<()> {
         return Ok(());
     };
     let given: Vec<&str> = kinds.split(',').filter(|kind| !kind.is_empty()).collect();
-    let others: Vec<&str> = given.iter().copied().filter(|kind| *kind != HOTNESS).collect();
+    let others: Vec<&str> = given
+        .iter()
+        .copied()
+        .filter(|kind| *kind != HOTNESS)
+        .collect();
     if others.len() < given.len() && !has_list {
-        let note = "mkdwarfs --categorize=hotness has no effect here: --hotness-list names no files";
+        let note =
+            "mkdwarfs --categorize=hotness has no effect here: --hotness-list names no files";
         parsed.notes.borrow_mut().push(note.to_owned());
     }
     match (&given[..], &others[..]) {

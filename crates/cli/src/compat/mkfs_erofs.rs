@@ -75,7 +75,10 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
 
 /// Returns whether the image that exists is the lower layer of the new one.
 fn former_image(parsed: &Parsed, image: &OsStr) -> Result<bool> {
-    for (name, only) in [("--clean", &["", "data"][..]), ("--incremental", &["", "data"])] {
+    for (name, only) in [
+        ("--clean", &["", "data"][..]),
+        ("--incremental", &["", "data"]),
+    ] {
         if let Some(mode) = parsed.text(name)?
             && !only.contains(&mode)
         {
@@ -310,7 +313,8 @@ impl Layout {
             let what = "--tar=i: an index refers to blocks of 512 bytes, which are not compressed";
             return Err(Error::invalid(what));
         }
-        self.extended.extend(["block=512".to_owned(), "index".to_owned()]);
+        self.extended
+            .extend(["block=512".to_owned(), "index".to_owned()]);
         self.needs((6, 6));
         Ok(())
     }
@@ -434,9 +438,10 @@ fn simple_options(parsed: &mut Parsed) -> Result<()> {
         }
     }
     if let Some(path) = parsed.values("--mount-point").last().map(OsString::from)
-        && parsed.translated.iter().any(|word| {
-            names::bytes(word).starts_with(b"--file-contexts=")
-        })
+        && parsed
+            .translated
+            .iter()
+            .any(|word| names::bytes(word).starts_with(b"--file-contexts="))
     {
         parsed.push("--mount-point", path);
     }

@@ -21,7 +21,8 @@ pub(super) const RULES: &[Rule] = &[
         "X,..",
         Combined(
             "--extended: dedupe, fragments, all-fragments, ztailpacking, legacy-compress; 48bit: \
-             --target-kernel 6.15; noinline_data: ^inline_data; without an effect: nosbcrc, force-inode-compact, \
+             --target-kernel 6.15; noinline_data: ^inline_data; without an effect: nosbcrc, \
+             force-inode-compact, \
              force-inode-extended, force-inode-blockmap, force-chunk-indexes, fragdedupe=X, \
              dot-omitted, xattr-name-filter, plain-xattr-prefixes",
         ),
@@ -132,23 +133,11 @@ pub(super) const RULES: &[Rule] = &[
         "[=X]",
         Combined("data: the image and the source become one, as layers of `sinter build`"),
     ),
-    rule(
-        &["--clean"],
-        "[=X]",
-        Combined("data, as without it"),
-    ),
+    rule(&["--clean"], "[=X]", Combined("data, as without it")),
     rule(&["-m"], "N", Noted("metadata is never compressed")),
     rule(&["--MZ"], "[=X]", Noted("metadata has no separate zone")),
-    rule(
-        &["--zD"],
-        "[=X]",
-        Noted("directories are never compressed"),
-    ),
-    rule(
-        &["--dsunit"],
-        "N",
-        Noted("data is aligned to blocks"),
-    ),
+    rule(&["--zD"], "[=X]", Noted("directories are never compressed")),
+    rule(&["--dsunit"], "N", Noted("data is aligned to blocks")),
     rule(
         &["--fsalignblks"],
         "N",
@@ -169,11 +158,7 @@ pub(super) const RULES: &[Rule] = &[
         "[=X]",
         Combined("--ovlfs-strip, unless 0"),
     ),
-    rule(
-        &["--aufs"],
-        "",
-        Same("--aufs"),
-    ),
+    rule(&["--aufs"], "", Same("--aufs")),
     rule(&["--s3"], "X", Refused("download the source first")),
     rule(
         &["--oci"],

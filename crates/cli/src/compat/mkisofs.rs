@@ -25,7 +25,11 @@ pub(super) const XORRISO: Tool = Tool {
 
 /// What xorriso has before `-as mkisofs`.
 const OF_XORRISO: &[Rule] = &[
-    rule(&["-as"], "mkisofs", Combined("the options behind it are those of xorrisofs")),
+    rule(
+        &["-as"],
+        "mkisofs",
+        Combined("the options behind it are those of xorrisofs"),
+    ),
     rule(
         &["-volume_date"],
         "TYPE TIME",
@@ -327,7 +331,9 @@ fn xorriso(mut parsed: Parsed) -> Result<Vec<OsString>> {
             .map(|value| value.to_string_lossy().into_owned())
             .collect();
         let pairs = values.chunks_exact(2);
-        pairs.filter_map(|pair| Some((pair.first()?.clone(), pair.get(1)?.clone()))).collect()
+        pairs
+            .filter_map(|pair| Some((pair.first()?.clone(), pair.get(1)?.clone())))
+            .collect()
     };
     let (dates, images) = (pairs("-volume_date"), pairs("-boot_image"));
     for (kind, time) in dates {

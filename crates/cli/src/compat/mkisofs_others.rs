@@ -167,12 +167,9 @@ pub(super) const OTHERS: &[Rule] = &[
         "TIME",
         Refused("`sinter build -f iso --set-time TIME`"),
     ),
+    rule(&["--sort-weight"], "N PATH", Noted(SORT)),
     rule(
-        &[
-            "--sort-weight",
-            "--sort-weight-list",
-            "--sort-weight-patterns",
-        ],
+        &["--sort-weight-list", "--sort-weight-patterns"],
         "X",
         Refused(SORT),
     ),

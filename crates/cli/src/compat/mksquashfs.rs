@@ -45,7 +45,9 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     let image = image.ok_or_else(|| Error::invalid("the directory and the image are missing"))?;
     let streams = parsed.is_given("-stream");
     if streams && image != "-" {
-        return Err(Error::invalid("with -stream the image is -, standard output"));
+        return Err(Error::invalid(
+            "with -stream the image is -, standard output",
+        ));
     }
     let former = match streams {
         true => None,
@@ -427,6 +429,11 @@ fn excludes(parsed: &mut Parsed, sources: &Sources) -> Result<()> {
         } else {
             sources.exclude(&path)?
         };
+        if patterns.is_empty() {
+            let path = String::from_utf8_lossy(&path);
+            let note = format!("mksquashfs -e {path} has no effect: it is not in the sources");
+            parsed.notes.borrow_mut().push(note);
+        }
         for pattern in patterns {
             parsed.push("--exclude", values::os_string(pattern));
         }

@@ -170,7 +170,7 @@ impl Sources {
         }
     }
 
-    /// Returns the patterns for a path that is excluded.
+    /// Returns the patterns for a path that is excluded: none for one outside of all sources.
     pub(super) fn exclude(&self, path: &[u8]) -> Result<Vec<Vec<u8>>> {
         let roots = self.roots();
         if roots.is_empty() {
@@ -178,16 +178,12 @@ impl Sources {
             return Err(Error::unsupported(what));
         }
         // a path counts from each of them, one of the system is below one
-        let each = roots.into_iter().map(|(name, source)| {
-            let path = in_source(path, source)?;
+        let each = roots.into_iter().filter_map(|(name, source)| {
+            let path = in_source(path, source).ok()?;
             let slash: &[u8] = if name.is_empty() { b"" } else { b"/" };
-            Ok(values::literal_pattern(&[name, slash, &path].concat()))
+            Some(values::literal_pattern(&[name, slash, &path].concat()))
         });
-        let (good, bad): (Vec<_>, Vec<_>) = each.partition(Result::is_ok);
-        match (good.is_empty(), bad.into_iter().next()) {
-            (true, Some(error)) => error.map(|pattern| vec![pattern]),
-            _ => good.into_iter().collect(),
-        }
+        Ok(each.collect())
     }
 }
 

@@ -123,11 +123,22 @@ const TUNING: &[(&[&str], &str)] = &[
         "the kernel decides how much it reads at once",
     ),
     (
-        &["no_cache_files", "cache_image", "kernel_cache", "auto_cache"],
+        &[
+            "no_cache_files",
+            "cache_image",
+            "kernel_cache",
+            "auto_cache",
+        ],
         "the kernel keeps data that was read as long as it has memory for it",
     ),
     (
-        &["attr_timeout", "entry_timeout", "negative_timeout", "ac_attr_timeout", "noforget"],
+        &[
+            "attr_timeout",
+            "entry_timeout",
+            "negative_timeout",
+            "ac_attr_timeout",
+            "noforget",
+        ],
         "the kernel keeps names and attributes, which never change",
     ),
     (
@@ -159,12 +170,24 @@ const TUNING: &[(&[&str], &str)] = &[
         "`workers` sets the number of threads",
     ),
     (
-        &["async_read", "sync_read", "big_writes", "large_read", "atomic_o_trunc"],
+        &[
+            "async_read",
+            "sync_read",
+            "big_writes",
+            "large_read",
+            "atomic_o_trunc",
+        ],
         "requests are answered by several threads, and nothing is written",
     ),
     (
-        &["no_splice_read", "no_splice_write", "no_splice_move", "splice_read", "splice_write",
-          "splice_move"],
+        &[
+            "no_splice_read",
+            "no_splice_write",
+            "no_splice_move",
+            "splice_read",
+            "splice_write",
+            "splice_move",
+        ],
         "the program chooses how it answers",
     ),
     (&["nonempty"], "a mount hides what is in its directory"),
@@ -175,9 +198,15 @@ fn without_tuning(options: &OsStr, parsed: &Parsed, tool: &str) -> OsString {
     let mut kept: Vec<&[u8]> = Vec::new();
     let bytes = names::bytes(options);
     for option in split_bytes(&bytes) {
-        let name = option.split(|&byte| byte == b'=').next().unwrap_or_default();
+        let name = option
+            .split(|&byte| byte == b'=')
+            .next()
+            .unwrap_or_default();
         let is_same = |known: &&str| known.as_bytes() == name;
-        match TUNING.iter().find(|(known, _)| known.iter().any(|one| is_same(one))) {
+        match TUNING
+            .iter()
+            .find(|(known, _)| known.iter().any(|one| is_same(one)))
+        {
             Some((_, why)) => {
                 let name = String::from_utf8_lossy(name);
                 let note = format!("{tool} -o {name} has no effect here: {why}");

@@ -185,11 +185,7 @@ const RULES: &[Rule] = &[
         "MODE",
         Combined("extract --chmod DMODE"),
     ),
-    rule(
-        &["-max-files"],
-        "N",
-        Combined("extract --max-files"),
-    ),
+    rule(&["-max-files"], "N", Combined("extract --max-files")),
     rule(&["-i", "-info"], "", Noted("-l lists the names")),
     rule(
         &["-li", "-linfo"],

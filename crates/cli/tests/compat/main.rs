@@ -5,6 +5,7 @@ mod callers;
 mod composefs;
 mod lines;
 mod mksquashfs;
+mod options;
 mod pseudo_file;
 mod readers;
 mod refusals;

@@ -68,10 +68,22 @@ fn what_is_not_done_is_refused() {
             &["-b512", "-zlz4", "i", "tree"],
             "uncompressed images",
         ),
-        ("mkfs.erofs", &["--tar=headerball", "i", "tree"], "refers to it"),
-        ("mkfs.erofs", &["--tar=i", "-zlz4", "i", "tree"], "not compressed"),
+        (
+            "mkfs.erofs",
+            &["--tar=headerball", "i", "tree"],
+            "refers to it",
+        ),
+        (
+            "mkfs.erofs",
+            &["--tar=i", "-zlz4", "i", "tree"],
+            "not compressed",
+        ),
         ("mkfs.erofs", &["--clean=rvsp", "i", "tree"], "all data"),
-        ("mkfs.erofs", &["--incremental", "i", "tree"], "image that exists"),
+        (
+            "mkfs.erofs",
+            &["--incremental", "i", "tree"],
+            "image that exists",
+        ),
         ("mkfs.erofs", &["-xfew", "i", "tree"], "not a number"),
         (
             "mkfs.erofs",

@@ -245,9 +245,7 @@ impl Dwarfs {
         let Some((names, numbers)) = self.category_tables()? else {
             return Ok(Vec::new());
         };
-        let is_hot = |name: &String| {
-            Content::from_name(name) == Some(Content::Hot)
-        };
+        let is_hot = |name: &String| Content::from_name(name) == Some(Content::Hot);
         let hot = names.iter().position(is_hot);
         let Some(hot) = hot.map(|hot| hot as u64) else {
             return Ok(Vec::new());
@@ -288,7 +286,10 @@ impl Dwarfs {
             let Chunk::Data { block, offset, len } = self.metadata.chunk(index) else {
                 continue;
             };
-            if numbers.get(block as usize).is_some_and(|number| is_asked(*number)) {
+            if numbers
+                .get(block as usize)
+                .is_some_and(|number| is_asked(*number))
+            {
                 let end = ends.entry(block).or_insert(0_u64);
                 *end = offset.saturating_add(len).max(*end);
             }

@@ -169,12 +169,11 @@ impl ErofsWriter {
 }
 
 impl ErofsWriter {
-    /// Moves the addresses of an index behind the image, where the file that it refers to follows,
-    /// and returns that as a device; `None` if no file has content.
-    fn referred_device(&mut self, first_block: u64) -> Option<Device> {
+    /// Returns what an index refers to as a device behind the image, where its file may follow;
+    /// `None` if no file has content.
+    fn referred_device(&self, first_block: u64) -> Option<Device> {
         let block = self.options.extended.block.bytes();
         let bytes = self.tables.units.end();
-        self.tables.move_by(first_block.saturating_mul(block));
         (bytes > 0).then(|| Device {
             tag: [0; 64],
             blocks: bytes.div_ceil(block),

@@ -113,7 +113,9 @@ impl ErofsWriter {
                 let len = REFERRED_UNIT.min(range.len - done);
                 let start = range.at.saturating_add(done);
                 let sequence = self.tables.units.len() as u32;
-                self.tables.units.push(start, start.saturating_add(len), len as u32);
+                self.tables
+                    .units
+                    .push(start, start.saturating_add(len), len as u32);
                 extents.push(MapExtent::Data {
                     block: BlockId(sequence),
                     offset: 0,

@@ -25,9 +25,9 @@ use union::Union;
 
 pub use conflicts::{Conflict, Conflicts};
 pub use input::{MergeInput, MergeOptions};
-pub use whiteouts::WhiteoutMarks;
 pub(in crate::source) use links::child;
 pub(in crate::source) use whiteouts::Mark;
+pub use whiteouts::WhiteoutMarks;
 
 /// Several sources as one.
 #[derive(Debug)]

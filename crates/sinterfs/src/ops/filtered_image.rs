@@ -1,7 +1,7 @@
 //! An image of which some extended attributes are not shown, and owners and permissions are others.
 //!
-//! Enters an image, a filter and changes; leaves an image. **Invariant:** everything else is answered by the
-//! image.
+//! Enters an image, a filter and changes; leaves an image. **Invariant:** everything else is
+//! answered by the image.
 
 use sinterfs_model::{Image, Ino, Inode, Result, Xattrs};
 use sinterfs_pipeline::Transform;

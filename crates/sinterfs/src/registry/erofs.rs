@@ -1,11 +1,11 @@
 //! The row of EROFS: our options to its own. The images of composefs are opened here, too.
 
 mod devices;
+#[cfg(feature = "write")]
+mod index;
 mod info;
 #[cfg(all(feature = "mount", target_os = "linux"))]
 mod kernel_backing;
-#[cfg(feature = "write")]
-mod index;
 #[cfg(feature = "write")]
 mod levels;
 pub(crate) mod object_directory;

@@ -190,7 +190,10 @@ fn edits(request: &BuildRequest, directory: &mut directory::Options) -> Result<E
 /// Returns the path that the root is mounted at, without slashes at its end.
 fn mount_point(request: &BuildRequest) -> Vec<u8> {
     let path = request.mount_point.as_deref().map(names::bytes);
-    let names = path.as_deref().unwrap_or_default().split(|&byte| byte == b'/');
+    let names = path
+        .as_deref()
+        .unwrap_or_default()
+        .split(|&byte| byte == b'/');
     let names = names.filter(|name| !name.is_empty());
     names.flat_map(|name| [b"/", name].concat()).collect()
 }

@@ -193,7 +193,9 @@ fn preload(opened: &[Image], category: String) -> Result<()> {
             let _ = image.preload(&category);
         }
     };
-    let thread = std::thread::Builder::new().name("preload".into()).spawn(work);
+    let thread = std::thread::Builder::new()
+        .name("preload".into())
+        .spawn(work);
     let started = thread.map_err(|error| Error::io("cannot start a thread", error));
     started.map(drop)
 }

@@ -117,7 +117,8 @@ impl FileContent for ArchiveFile {
             None => vec![range(0, self.size, self.start)],
             Some(runs) => {
                 let runs = runs.iter().filter(|(run, _)| run.len > 0);
-                runs.map(|(run, at)| range(run.offset, run.len, *at)).collect()
+                runs.map(|(run, at)| range(run.offset, run.len, *at))
+                    .collect()
             }
         })
     }

@@ -37,7 +37,9 @@ impl LayerMarks {
         match known.of_name(tree.bytes(link.name)) {
             None if known.is_whiteout(tree, link.node) => Entry::Dropped,
             None => Entry::Kept,
-            Some(Mark::Whiteout(hidden)) if !self.stripped && child(tree, dir, hidden).is_none() => {
+            Some(Mark::Whiteout(hidden))
+                if !self.stripped && child(tree, dir, hidden).is_none() =>
+            {
                 Entry::Whiteout(hidden)
             }
             Some(_) => Entry::Dropped,

@@ -74,7 +74,11 @@ impl PipelineFormat for ErofsBuilder {
     }
 
     fn index(&self, options: &CreateOptions) -> Result<bool> {
-        let extended = options.volume.extended.as_deref().map(str::parse::<Extended>);
+        let extended = options
+            .volume
+            .extended
+            .as_deref()
+            .map(str::parse::<Extended>);
         Ok(extended.transpose()?.unwrap_or_default().index)
     }
 
