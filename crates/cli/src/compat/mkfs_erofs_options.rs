@@ -100,7 +100,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         &["--gzinfo"],
         "[=X]",
-        Refused("an index of a compressed archive needs that decompressed: --tar=i --ungzip"),
+        Refused("decompress the archive first, for an index by --tar=i"),
     ),
     rule(
         &["--vmdk-desc"],

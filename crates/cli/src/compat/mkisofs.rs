@@ -159,6 +159,11 @@ const RULES: &[Rule] = &[
         Combined("--exclude, of a path from the root of the image"),
     ),
     rule(
+        &["-nobak", "-no-bak"],
+        "",
+        Combined("--exclude '*[~#]*' --exclude '*.bak', as genisoimage; xorrisofs packs these"),
+    ),
+    rule(
         &["-exclude-list"],
         "FILE",
         Combined("--exclude, for each line"),
@@ -371,7 +376,7 @@ fn translate(mut parsed: Parsed, slash: SlashAtEnd) -> Result<Vec<OsString>> {
         return Err(Error::unsupported(what));
     }
     modes(&mut parsed)?;
-    exclude(&mut parsed, &sources)?;
+    exclude(&mut parsed, &sources, slash)?;
     let extended = extended(&parsed, &sources)?;
     if !extended.is_empty() {
         parsed.push("--extended", extended.join(","));
@@ -386,8 +391,11 @@ fn translate(mut parsed: Parsed, slash: SlashAtEnd) -> Result<Vec<OsString>> {
 }
 
 /// Translates the patterns of files that are left out.
-fn exclude(parsed: &mut Parsed, sources: &PathSpecs) -> Result<()> {
+fn exclude(parsed: &mut Parsed, sources: &PathSpecs, slash: SlashAtEnd) -> Result<()> {
     let mut patterns: Vec<OsString> = parsed.values("-m").map(OsStr::to_owned).collect();
+    if parsed.is_given("-nobak") && slash == SlashAtEnd::Below {
+        patterns.extend(["*[~#]*", "*.bak"].map(OsString::from));
+    }
     for list in parsed.values("-exclude-list") {
         patterns.extend(mkisofs_sources::lines(list)?);
     }

@@ -63,11 +63,6 @@ pub(super) const OTHERS: &[Rule] = &[
         Refused("the size is known when the image is there"),
     ),
     rule(
-        &["-nobak", "-no-bak"],
-        "",
-        Refused("-m leaves out files by patterns: '*~', '*#*' and '*.bak'"),
-    ),
-    rule(
         &["--quoted_path_list"],
         "FILE",
         Refused("-path-list takes a path a line"),

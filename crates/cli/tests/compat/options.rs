@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::called;
 use super::support::archives::words_of;
 use super::support::{is_root, scratch, shell};
+use super::{called, extracted};
 
 fn run(work: &Path, name: &str, args: &[&str]) -> String {
     let output = called(work, name, args);
@@ -98,4 +98,22 @@ fn paths_outside_of_the_sources_exclude_nothing() {
     assert!(said.contains("-e /proc has no effect"), "{said}");
     run(work, "unsquashfs", &["-d", "back", "out"]);
     shell(work, "diff -r tree back");
+}
+
+#[test]
+fn genisoimage_leaves_out_backups_and_xorrisofs_packs_them() {
+    let work = scratch();
+    let work = work.path();
+    let script = "mkdir -p tree/d; cd tree; touch a~ b.bak 'c#d' e 'd/#x' d/g.bak2
+        cd ..; mkdir less; cp -a tree/e less; mkdir less/d; touch less/d/g.bak2";
+    shell(work, script);
+    for (name, same) in [("genisoimage", "less"), ("xorrisofs", "tree")] {
+        run(
+            work,
+            name,
+            &["-quiet", "-R", "-no-bak", "-o", "out", "tree"],
+        );
+        extracted(&work.join("out"), &work.join(format!("of-{name}")));
+        shell(work, &format!("diff -r {same} of-{name}"));
+    }
 }

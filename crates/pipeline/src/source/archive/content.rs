@@ -34,12 +34,19 @@ pub(super) struct ArchiveFile {
     size: u64,
     /// The runs of data, each with the position of its bytes in the archive.
     runs: Option<Vec<(DataRun, u64)>>,
+    /// Whether that is its position in what was given, too.
+    is_plain: bool,
     /// For messages.
     path: PathBuf,
 }
 
 impl ArchiveFile {
-    pub(super) fn new(file: Arc<File>, place: &ContentLocation, path: PathBuf) -> Self {
+    pub(super) fn new(
+        file: Arc<File>,
+        place: &ContentLocation,
+        is_plain: bool,
+        path: PathBuf,
+    ) -> Self {
         let positions = |map: &Arc<[DataRun]>| {
             let mut at = place.start;
             let mut runs = Vec::with_capacity(map.len());
@@ -54,6 +61,7 @@ impl ArchiveFile {
             start: place.start,
             size: place.size,
             runs: place.map.as_ref().map(positions),
+            is_plain,
             path,
         }
     }
@@ -112,7 +120,7 @@ impl FileContent for ArchiveFile {
 
     fn stored(&self) -> Option<Vec<StoredRange>> {
         let range = |offset, len, at| StoredRange { offset, len, at };
-        Some(match &self.runs {
+        self.is_plain.then(|| match &self.runs {
             None if self.size == 0 => Vec::new(),
             None => vec![range(0, self.size, self.start)],
             Some(runs) => {

@@ -50,7 +50,7 @@ fn refer(
 ) -> Result<Vec<sinterfs_model::MapExtent>> {
     let content = source.open(tree, file)?;
     let ranges = content.stored().ok_or_else(|| {
-        Error::unsupported("an index can only refer to the content of files of an archive")
+        Error::unsupported("an index refers to content of an archive that is not compressed")
     })?;
     writer.refer(&ranges, content.len()?)
 }
