@@ -132,10 +132,9 @@ fn options_without_an_effect_are_told_as_typed() {
         };
         for typed in rule.spellings {
             let needs_value = !rule.value_name.is_empty() && !rule.value_name.starts_with('[');
-            let value = needs_value.then(|| OsString::from("1"));
-            let words = std::iter::once(OsString::from(typed))
-                .chain(value)
-                .collect();
+            let values = rule.value_name.split(' ').filter(|_| needs_value);
+            let words = std::iter::once(typed).chain(values.map(|_| &"1"));
+            let words = words.map(OsString::from).collect();
             let Ok(Request::Run(parsed)) = parse::parse(tool, words) else {
                 panic!("{} {typed}", tool.name);
             };
