@@ -306,7 +306,14 @@ const OPTIONS: &[(&[&str], Effect)] = &[
         Refused("names are looked up exactly"),
     ),
     (
-        &["preload_category", "preload_all"],
+        &["preload_category"],
+        Set(|to, asked| {
+            to.mounter.preload = Some(asked.value.to_owned());
+            Ok(())
+        }),
+    ),
+    (
+        &["preload_all"],
         Refused("`sinter build --hot LIST` stores what a start reads together"),
     ),
     (

@@ -40,7 +40,7 @@ fn blocks(image: &Path) -> (Vec<String>, u64) {
     let codecs = dump.lines().take_while(|line| !line.contains("METADATA"));
     let hot = dump
         .lines()
-        .find_map(|line| line.strip_prefix("category \"hot\" blocks "));
+        .find_map(|line| line.strip_prefix("category \"hotness\" blocks "));
     let count = hot.and_then(|count| count.parse().ok());
     (codecs.filter_map(codec).collect(), count.unwrap_or(0))
 }

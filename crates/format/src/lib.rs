@@ -42,7 +42,7 @@ pub use parts::{
     Digested, InodeFacts, Mendable, MendedPart, OlderPart, OwnDigests, Peek, Provable, Sectioned,
     StartFirst, Surveyed,
 };
-pub use pipeline_format::PipelineFormat;
+pub use pipeline_format::{IndexWriter, PipelineFormat};
 pub use purpose::Purpose;
 pub use read_options::ReadOptions;
 pub use reuse::{MetadataPlan, Reuse, RewriteOptions, Rewritten};

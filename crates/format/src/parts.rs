@@ -122,4 +122,6 @@ pub trait StartFirst {
     fn start_ranges(&self) -> Result<Vec<Range<u64>>>;
     /// Announces to the source that these will be read.
     fn announce_start(&self) -> Result<()>;
+    /// Decodes the blocks of a category of content into the cache, and returns their number.
+    fn preload(&self, category: &str) -> Result<u64>;
 }

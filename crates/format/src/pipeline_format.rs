@@ -5,11 +5,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_block::{ReadAt, Sink};
-use sinterfs_model::{Categorizers, Error, ImageWriter, Result, Setting};
+use sinterfs_model::{
+    Categorizers, Error, ImageWriter, MapExtent, Result, Setting, StoredRange,
+};
 
 use crate::create::{Blob, CreateOptions, VolumeOptions};
 use crate::level::Level;
 use crate::purpose::Purpose;
+
+/// Writes images without content, which refer to the file of their source.
+pub trait IndexWriter: ImageWriter {
+    /// Refers to ranges of that file as the content of a file of `len` bytes, and returns its
+    /// extents.
+    ///
+    /// # Errors
+    /// `Unsupported` for ranges that the format cannot refer to.
+    fn refer(&mut self, ranges: &[StoredRange], len: u64) -> Result<Vec<MapExtent>>;
+}
 
 /// A format whose images are written by the pipeline.
 pub trait PipelineFormat: Sync {
@@ -53,6 +65,20 @@ pub trait PipelineFormat: Sync {
         blob: Option<Blob>,
         options: &CreateOptions,
     ) -> Result<Box<dyn ImageWriter>>;
+    /// Returns whether the options ask for an index of the source, which has no content.
+    fn is_index(&self, options: &CreateOptions) -> Result<bool> {
+        let _ = options;
+        Ok(false)
+    }
+    /// Creates an index of a source.
+    fn create_index(
+        &self,
+        out: Box<dyn Sink>,
+        options: &CreateOptions,
+    ) -> Result<Box<dyn IndexWriter>> {
+        let _ = (out, options);
+        Err(Error::unsupported("images of this format have all content"))
+    }
     /// Copies an image, with the header before it, and embeds a signature in the copy.
     fn sign(&self, _: &Arc<dyn ReadAt>, _: &str, _: &mut dyn Write) -> Result<()> {
         Err(Error::unsupported(

@@ -26,6 +26,9 @@ pub enum Category {
 }
 
 impl Category {
+    /// The former name of [`Category::Hot`].
+    const FORMER_HOT: &str = "hot";
+
     /// Returns the name that images and reports show.
     pub const fn name(self) -> &'static str {
         match self {
@@ -35,13 +38,16 @@ impl Category {
             Self::Waveform(_) => "pcmaudio/waveform",
             Self::Fits(_) => "fits/image",
             Self::Incompressible => "incompressible",
-            Self::Hot => "hot",
+            Self::Hot => "hotness",
         }
     }
 
     /// Returns the category of a name in an image; `None` if the name does not determine one, such
-    /// as audio, which lacks the sample format.
+    /// as audio, which lacks the sample format. Images of earlier versions call `hotness` `hot`.
     pub fn from_name(name: &str) -> Option<Self> {
+        if name == Self::FORMER_HOT {
+            return Some(Self::Hot);
+        }
         let plain = [Self::Default, Self::Text, Self::Incompressible, Self::Hot];
         let code = Machine::ALL.into_iter().map(Self::Code);
         plain
@@ -62,6 +68,7 @@ impl Category {
     pub fn matches(self, name: &str) -> bool {
         let rest = self.name().strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            || Self::from_name(name) == Some(self)
     }
 
     /// Returns the unit in bytes of this category: content consists of whole units and is cut
@@ -83,6 +90,12 @@ mod tests {
     fn categories_are_found_by_their_names() {
         for category in [Category::Text, Category::Code(Machine::X86_64)] {
             assert_eq!(Category::from_name(category.name()), Some(category));
+        }
+        // what images had before the name that dwarfs gives it
+        assert_eq!(Category::Hot.name(), "hotness");
+        for name in ["hot", "hotness"] {
+            assert_eq!(Category::from_name(name), Some(Category::Hot));
+            assert!(Category::Hot.matches(name) && Category::is_known(name));
         }
         assert_eq!(Category::from_name("pcmaudio/waveform"), None);
         for name in [

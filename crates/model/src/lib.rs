@@ -75,7 +75,7 @@ pub use segment::{
     Block, BlockId, Preceded, Repeat, Segment, SegmentEncoder, StoredPart, StoredUnit, UnitInfo,
 };
 pub use setting::Setting;
-pub use source::{FileContent, LinkBelow, Source};
+pub use source::{FileContent, LinkBelow, Source, StoredRange};
 pub use stored_block::StoredBlock;
 pub use text::{escaped, one_line, shown_name};
 pub use tree::{Content, Link, NameRef, Node, NodeId, Tree, TreeBuilder, TreeStats};

@@ -4,6 +4,17 @@
 
 use crate::{Category, Error, Extent, FileLayout, NodeId, Observer, Result, Time, Tree};
 
+/// Bytes of a file that the file which the source reads has as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredRange {
+    /// The offset in the file.
+    pub offset: u64,
+    /// The length in bytes, above zero.
+    pub len: u64,
+    /// The offset in what the source reads: of an archive, after decompression.
+    pub at: u64,
+}
+
 /// The content of one file of a source, open for reading. Reads may come in any order.
 pub trait FileContent: Send {
     /// Returns the current length in bytes.
@@ -29,6 +40,12 @@ pub trait FileContent: Send {
 
     /// Returns the category of all content, if it is to be used without looking at the content.
     fn category(&self) -> Option<Category> {
+        None
+    }
+
+    /// Returns where the source has the bytes, in order and without overlaps; what is in no range
+    /// is a hole. `None` if it does not have them as they are.
+    fn stored(&self) -> Option<Vec<StoredRange>> {
         None
     }
 

@@ -30,4 +30,4 @@ pub use sinterfs_model::{Categorizers, Order, ReadCost};
 pub use sinterfs_model::{Loss, LossKind, Summary, TailPlacement};
 pub use sinterfs_source::archive::ImpliedDirectories;
 pub use sinterfs_source::merge::{Conflict, Conflicts};
-pub use sinterfs_source::{Action, IdsByName, Shard, XattrFilter};
+pub use sinterfs_source::{Action, IdsByName, LayerMarks, Shard, XattrFilter};

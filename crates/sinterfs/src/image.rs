@@ -303,6 +303,16 @@ impl Image {
         start.map_or(Ok(Vec::new()), StartFirst::start_ranges)
     }
 
+    /// Decodes the blocks of a category of content (`hotness` for those of `--hot`) into the cache,
+    /// and returns how many there are.
+    ///
+    /// # Errors
+    /// `Corrupt` for damaged metadata or a damaged block.
+    pub fn preload(&self, category: &str) -> Result<u64> {
+        let handle = self.0.handle.start_first();
+        handle.map_or(Ok(0), |handle| handle.preload(category))
+    }
+
     /// Has these fetched at once, if the image is remote.
     ///
     /// # Errors

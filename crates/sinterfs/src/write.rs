@@ -12,6 +12,7 @@ pub mod format_options;
 pub mod header;
 pub(crate) mod hidden_file;
 pub(crate) mod history;
+mod index;
 pub mod input;
 #[cfg(feature = "remote")]
 mod into_registry;

@@ -62,6 +62,8 @@ pub struct Options {
 /// An open archive.
 pub struct Archive {
     bytes: Mutex<Option<ArchiveBytes>>,
+    /// Whether content is at the same places in what was given as in what is read.
+    is_plain: bool,
     /// For messages.
     path: PathBuf,
     options: Options,
@@ -122,6 +124,7 @@ impl Archive {
     fn of_bytes(bytes: Result<ArchiveBytes>, path: PathBuf, options: Options) -> Result<Self> {
         let bytes = bytes.map_err(|error| error.path(&path))?;
         Ok(Self {
+            is_plain: bytes.is_plain(),
             bytes: Mutex::new(Some(bytes)),
             path,
             options,
@@ -286,6 +289,7 @@ impl Source for Archive {
         Ok(Box::new(ArchiveFile::new(
             file,
             location,
+            self.is_plain,
             self.path.join(path),
         )))
     }

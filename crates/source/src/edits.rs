@@ -10,6 +10,7 @@ mod definition;
 mod edit_options;
 mod file_contexts;
 mod labels;
+mod layer_marks;
 pub(crate) mod mtime_override;
 mod pseudo;
 mod tokens;
@@ -19,16 +20,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use sinterfs_model::{
-    Content, Error, FileContent, NodeId, Observer, Result, Source, Tree, TreeBuilder, Xattrs,
+    Content, Error, FileContent, Meta, NodeId, Observer, Rdev, Result, Source, Tree, TreeBuilder,
+    Xattrs,
 };
 
 use actions::StoredApart;
+use layer_marks::Entry;
 use mtime_override::{ContentStoredApart, MtimeOverride};
 use pseudo::{ExistingNode, OutsideFile, PseudoNodes};
 
 pub use actions::{Action, IdsByName};
 pub use definition::{AddedXattr, Definition, DirectoryAttributes};
-pub use edit_options::{Edits, Shard};
+pub use edit_options::{Edits, LayerMarks, Shard};
 pub use file_contexts::FileContexts;
 pub use xattrs::XattrFilter;
 
@@ -206,7 +209,8 @@ impl Source for EditedSource<'_> {
         actions::xattrs(self.edits.actions(), &mut edited)?;
         xattrs::add(&mut edited, &self.edits.add_xattrs)?;
         if let Some(contexts) = &self.edits.contexts {
-            labels::label(&mut edited, contexts, &labelled)?;
+            let below = &*self.edits.mount_point;
+            labels::label(&mut edited, contexts, below, &labelled)?;
         }
         Ok(edited)
     }
@@ -281,6 +285,7 @@ struct TreeCopy<'a> {
     /// Whether a name is left out: by its path, whether it is a directory, and its node.
     leaves_out: &'a LeavesOut<'a>,
     separate_links: bool,
+    marks: LayerMarks,
     making: PseudoNodes<'a>,
     builder: TreeBuilder,
     /// The original of each node, by the builder's ids.
@@ -297,6 +302,7 @@ impl<'a> TreeCopy<'a> {
             tree,
             leaves_out,
             separate_links: edits.separate_links,
+            marks: edits.marks,
             making: PseudoNodes::new(edits, tree.node(NodeId::ROOT).meta),
             builder: TreeBuilder::new(tree.node(NodeId::ROOT).meta),
             origins: vec![NodeId::ROOT],
@@ -312,6 +318,14 @@ impl<'a> TreeCopy<'a> {
         while let Some((directory, id, path)) = self.open.pop() {
             for link in self.tree.children(directory) {
                 let name = self.tree.bytes(link.name);
+                let name = match self.marks.entry(self.tree, directory, link) {
+                    Entry::Kept => name,
+                    Entry::Dropped => continue,
+                    Entry::Whiteout(hidden) => {
+                        self.add_whiteout(id, hidden, link.node)?;
+                        continue;
+                    }
+                };
                 let mut below = path.clone();
                 if !path.is_empty() {
                     below.push(b'/');
@@ -364,11 +378,25 @@ impl<'a> TreeCopy<'a> {
     }
 
     fn take_xattrs(&mut self, to: NodeId, origin: NodeId) -> Result<()> {
-        if self.tree.node(origin).xattrs.is_none() {
+        let mut all = xattrs(self.tree, origin);
+        self.marks.change_xattrs(self.tree, origin, &mut all);
+        if all.is_empty() {
             Ok(())
         } else {
-            self.builder.set_xattrs(to, &mut xattrs(self.tree, origin))
+            self.builder.set_xattrs(to, &mut all)
         }
+    }
+
+    /// Adds a whiteout of overlayfs for a name that a mark of aufs hides.
+    fn add_whiteout(&mut self, parent: NodeId, name: &[u8], mark: NodeId) -> Result<()> {
+        let meta = Meta {
+            mode: 0,
+            ..self.tree.node(mark).meta
+        };
+        let content = Content::CharDevice(Rdev { major: 0, minor: 0 });
+        self.builder.add(parent, name, meta, content)?;
+        self.origins.push(mark);
+        Ok(())
     }
 }
 

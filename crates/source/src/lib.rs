@@ -21,7 +21,7 @@ pub use archive::Archive;
 pub use directory::Directory;
 pub use edits::{
     Action, AddedXattr, Definition, DirectoryAttributes, EditedSource, Edits, FileContexts,
-    IdsByName, Shard, XattrFilter,
+    IdsByName, LayerMarks, Shard, XattrFilter,
 };
 pub use exclude::{Exclude, Rule, plain_path};
 pub use hot_list::HotList;

@@ -56,19 +56,7 @@ impl Transform {
         for (index, node) in tree.nodes_mut().iter_mut().enumerate() {
             let kind = node.content.kind();
             let is_root = index == NodeId::ROOT.index();
-            (node.meta.uid, node.meta.gid) = self.ids(&node.meta, is_root)?;
-            let Meta { mode, times, .. } = &mut node.meta;
-            // as chmod and rsync: the mode of a symlink has no meaning
-            if kind != FileType::Symlink {
-                *mode = self.chmod.apply(*mode, kind == FileType::Directory);
-            }
-            if let Some(time) = self.time {
-                *times = Times::all(time);
-            }
-            if is_root {
-                *mode = self.root.chmod.apply(*mode, true);
-                *times = self.root.time.map_or(*times, Times::all);
-            }
+            self.change(&mut node.meta, kind, is_root)?;
         }
         if let Some(latest) = self.clamp {
             for node in tree.nodes_mut() {
@@ -77,6 +65,27 @@ impl Transform {
                     *time = latest.min(*time);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Changes one entry, all but that no time is later than the latest.
+    ///
+    /// # Errors
+    /// As of [`Self::apply`].
+    pub fn change(&self, meta: &mut Meta, kind: FileType, is_root: bool) -> Result<()> {
+        (meta.uid, meta.gid) = self.ids(meta, is_root)?;
+        let Meta { mode, times, .. } = meta;
+        // as chmod and rsync: the mode of a symlink has no meaning
+        if kind != FileType::Symlink {
+            *mode = self.chmod.apply(*mode, kind == FileType::Directory);
+        }
+        if let Some(time) = self.time {
+            *times = Times::all(time);
+        }
+        if is_root {
+            *mode = self.root.chmod.apply(*mode, true);
+            *times = self.root.time.map_or(*times, Times::all);
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use super::input::ImageArgs;
 use super::part::PartArgs;
 use super::run::{JobsArgs, VerbosityArgs};
 use crate::size::parse as size;
+use crate::owners;
 use crate::unsquashfs_paths::PathArgs;
 
 /// Unpack an image.
@@ -127,6 +128,22 @@ pub struct ExtractArgs {
     /// Restore attributes that give rights even with --no-permissions, for other programs' options.
     #[arg(long, hide = true, requires = "no_permissions")]
     pub rights: bool,
+
+    /// Restore this owner of everything, for other programs' options.
+    #[arg(long, hide = true, value_name = "USER", value_parser = owners::user)]
+    pub set_owner: Option<u32>,
+
+    /// Restore this group of everything, for other programs' options.
+    #[arg(long, hide = true, value_name = "GROUP", value_parser = owners::group)]
+    pub set_group: Option<u32>,
+
+    /// Change permissions as of `sinter build`, for other programs' options.
+    #[arg(long, hide = true, value_name = "MODE,..", allow_hyphen_values = true)]
+    pub chmod: Option<String>,
+
+    /// Fail if the image has more files than this, for other programs' options.
+    #[arg(long, hide = true, value_name = "N")]
+    pub max_files: Option<u64>,
 
     /// Do not restore times; in an archive, all are 0 (1970).
     #[arg(long)]

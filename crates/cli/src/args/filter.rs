@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use sinterfs::build::{Action, BuildRequest, Filter, IdsByName, XattrFilter};
+use sinterfs::build::{Action, BuildRequest, Filter, IdsByName, LayerMarks, XattrFilter};
 use sinterfs::{Error, Result};
 
 use crate::owners;
@@ -25,6 +25,8 @@ pub struct FilterArgs {
     xattrs_include: Vec<String>,
     xattrs_exclude: Vec<String>,
     file_contexts: Option<PathBuf>,
+    mount_point: Option<OsString>,
+    marks: LayerMarks,
 }
 
 /// Actions as they are given.
@@ -146,6 +148,18 @@ struct FilterFlags {
     /// FILE.subs_dist are read, too, if they exist.
     #[arg(long, value_name = "FILE", conflicts_with = "no_xattrs")]
     file_contexts: Option<PathBuf>,
+
+    /// Match file contexts with paths below this one, for other programs' options.
+    #[arg(long, hide = true, value_name = "DIR", requires = "file_contexts")]
+    mount_point: Option<OsString>,
+
+    /// Make whiteouts of overlayfs of those of aufs, for other programs' options.
+    #[arg(long, hide = true)]
+    aufs: bool,
+
+    /// Leave out whiteouts and attributes of overlayfs, for other programs' options.
+    #[arg(long, hide = true)]
+    ovlfs_strip: bool,
 }
 
 impl FilterArgs {
@@ -161,6 +175,8 @@ impl FilterArgs {
         request.actions = actions(self.actions)?;
         request.xattrs = XattrFilter::of(&self.xattrs_include, &self.xattrs_exclude)?;
         request.file_contexts = self.file_contexts;
+        request.mount_point = self.mount_point;
+        request.marks = self.marks;
         Ok(())
     }
 }
@@ -236,6 +252,11 @@ impl FromArgMatches for FilterArgs {
             xattrs_include: flags.xattrs_include,
             xattrs_exclude: flags.xattrs_exclude,
             file_contexts: flags.file_contexts,
+            mount_point: flags.mount_point,
+            marks: LayerMarks {
+                from_aufs: flags.aufs,
+                stripped: flags.ovlfs_strip,
+            },
         })
     }
 

@@ -78,7 +78,7 @@ that are needed first with --hot. `sinter info` shows the profile.
 
 Each category of content has its own blocks: text, machine code (code/x86-64, code/arm64 ...), \
 pcmaudio/waveform (PCM audio in WAV, AIFF, CAF, Wave64 and AU files; codec flac), fits/image \
-(16-bit images in FITS files; codec ricepp), hot (the files of --hot; from level 4 on \
+(16-bit images in FITS files; codec ricepp), hotness (the files of --hot; from level 4 on \
 zstd:level=19, blocks of 1 MiB), incompressible (from level 4 on zstd:level=3:window=26:long, \
 otherwise stored), and <default> for all other content. -C CATEGORY::CODEC selects the codec of \
 a category, --categorize the categories.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
+use sinterfs::build::AttributeChanges;
 use sinterfs::model::Image;
 use sinterfs::ops::{
     ExtractOptions, ExtractReport, FilteredImage, Overwrite, PartialImage, Unread, extract,
@@ -54,7 +55,13 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
         return Ok(ExitCode::from(exit::PARTIAL));
     }
     let filter = args.filter.filter()?;
-    let image = FilteredImage::new(&**opened.raw(), &filter);
+    refuse_many(args, &**opened.raw())?;
+    let image = FilteredImage::new(&**opened.raw(), &filter).changed(&AttributeChanges {
+        owner: args.set_owner,
+        group: args.set_group,
+        chmod: args.chmod.clone(),
+        ..AttributeChanges::default()
+    })?;
     let part = args.part.options();
     let part = part
         .map(|part| PartialImage::new(&image, &part))
@@ -82,6 +89,20 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
         (0, false) => exit::PARTIAL,
         _ => exit::SALVAGED,
     }))
+}
+
+/// Fails if the image has more files than are wanted, directories not counted.
+fn refuse_many(args: &ExtractArgs, image: &dyn Image) -> Result<()> {
+    let Some(most) = args.max_files else {
+        return Ok(());
+    };
+    let totals = image.info().totals;
+    let files = totals.inodes;
+    if files > most {
+        let what = format!("the image has {files} files and directories, and {most} are allowed");
+        return Err(Error::limit(what).path(&args.image.image));
+    }
+    Ok(())
 }
 
 /// Finds the selected paths by the rules of unsquashfs, if requested; returns an error for each

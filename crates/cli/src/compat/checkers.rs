@@ -6,7 +6,8 @@ use std::ffi::{OsStr, OsString};
 use sinterfs::{Error, Result};
 
 use super::parsed::{Parsed, with_value};
-use super::table::Meaning::{Already, Combined, Each, Refused, Same};
+use super::readers::shows_warnings_only;
+use super::table::Meaning::{Already, Combined, Each, Noted, Refused, Same};
 use super::table::{Rule, Style, Tool, rule};
 
 pub(super) const FSCK_EROFS: Tool = Tool {
@@ -49,7 +50,7 @@ const FSCK_EROFS_RULES: &[Rule] = &[
     rule(
         &["--no-sbcrc"],
         "",
-        Refused("the checksum of the superblock is always compared"),
+        Noted("the checksum of the superblock is always compared"),
     ),
     rule(
         &["--xattrs"],
@@ -117,11 +118,16 @@ const DWARFSCK_RULES: &[Rule] = &[
     rule(
         &["-d", "--detail"],
         "X",
-        Refused("`sinter info` and `sinter info --report` describe an image"),
+        Noted("`sinter info` and `sinter info --report` describe an image"),
     ),
     rule(&["-q", "--quiet"], "", Combined("--quiet")),
     rule(&["-v", "--verbose"], "", Combined("with -l: ls -l")),
     rule(&["-O", "--image-offset"], "BYTES", Same("--offset")),
+    rule(
+        &["--image-size"],
+        "BYTES",
+        Noted("an image knows its own length"),
+    ),
     rule(
         &["-H", "--print-header"],
         "",
@@ -150,12 +156,12 @@ const DWARFSCK_RULES: &[Rule] = &[
     rule(
         &["--log-level"],
         "LEVEL",
-        Refused("`sinter check --quiet` shows warnings and errors only"),
+        Combined("error, warn: --quiet; others: no effect"),
     ),
     rule(
         &["--log-with-context"],
         "",
-        Refused("log messages have no source locations"),
+        Noted("log messages have no source locations"),
     ),
 ];
 
@@ -242,7 +248,8 @@ fn dwarfsck(mut parsed: Parsed) -> Result<Vec<OsString>> {
     };
     let mut words: Vec<OsString> = flags.iter().map(OsString::from).collect();
     if flags.first() == Some(&"check") {
-        words.extend(parsed.is_given("-q").then(|| "--quiet".into()));
+        let is_quiet = parsed.is_given("-q") || shows_warnings_only(&parsed)?;
+        words.extend(is_quiet.then(|| "--quiet".into()));
         let threads = parsed.values("-n").last();
         words.extend(threads.map(|threads| with_value("--jobs", threads)));
     }

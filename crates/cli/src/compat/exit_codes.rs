@@ -21,14 +21,14 @@ impl ExitCodes {
             // as diff(1)
             (Some("sqfsdiff"), _) => 2,
             // mkfs.cramfs(8), and mkfs(8) for wrong use
-            (Some("mkfs.cramfs"), USAGE) => 16,
-            (Some("mkfs.cramfs"), _) => 8,
+            (Some("mkfs.cramfs" | "mkcramfs"), USAGE) => 16,
+            (Some("mkfs.cramfs" | "mkcramfs"), _) => 8,
             // what genisoimage 1.1.11 and xorrisofs 1.5.4 return: wrong use; a file that is missing
             // or cannot be written; all else
             (Some("mkisofs" | "genisoimage"), USAGE) => 1,
             (Some("mkisofs" | "genisoimage"), NOT_FOUND | SYSTEM) => 2,
             (Some("mkisofs" | "genisoimage"), _) => 255,
-            (Some("xorrisofs"), _) => 5,
+            (Some("xorrisofs" | "xorriso"), _) => 5,
             // mount(8): wrong use, and a mount that failed
             (Some("mount.sinter" | "mount.fuse.sinter" | "mount.dwarfs"), USAGE) => 1,
             (Some("mount.sinter" | "mount.fuse.sinter" | "mount.dwarfs"), _) => 32,

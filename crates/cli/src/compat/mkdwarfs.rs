@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use sinterfs::{Error, Result};
 
 use super::parsed::Parsed;
-use super::table::Meaning::{Already, Combined, Refused, Same};
+use super::table::Meaning::{Already, Combined, Noted, Refused, Same};
 use super::table::{Rule, Style, Tool, rule};
 use super::values;
 
@@ -51,7 +51,11 @@ const RULES: &[Rule] = &[
         "CODEC",
         Combined("--metadata-compression"),
     ),
-    rule(&["--categorize"], "[=KIND,..]", Same("--categorize")),
+    rule(
+        &["--categorize"],
+        "[=KIND,..]",
+        Combined("--categorize; hotness with --hotness-list"),
+    ),
     rule(&["--order"], "ORDER", Combined("--order")),
     rule(&["--header"], "FILE", Same("--header")),
     rule(&["--set-owner"], "UID", Same("--set-owner")),
@@ -85,7 +89,7 @@ const RULES: &[Rule] = &[
     rule(
         &["--log-level"],
         "LEVEL",
-        Combined("error, warn: --quiet; info: no effect"),
+        Combined("error, warn: --quiet; others: no effect"),
     ),
     rule(&["--no-progress"], "", Same("--quiet")),
     rule(
@@ -106,7 +110,7 @@ const RULES: &[Rule] = &[
     rule(
         &["--input-list"],
         "FILE",
-        Refused("`tar -c -T FILE | sinter build - -o IMAGE` packs the files of a list"),
+        Combined("--files-from FILE; - is standard input, -i the directory of its paths"),
     ),
     rule(
         &["--remove-empty-dirs"],
@@ -136,7 +140,7 @@ const RULES: &[Rule] = &[
     rule(
         &["--no-metadata-version-history"],
         "",
-        Refused("new images have no such history"),
+        Noted("new images have no such history"),
     ),
     rule(
         &["--remove-header"],
@@ -148,83 +152,75 @@ const RULES: &[Rule] = &[
         "",
         Refused("`sinter recompress` always verifies the checksums of its input"),
     ),
-    rule(&["-W", "--window-size"], "N", Refused(NO_OTHER)),
-    rule(&["-w", "--window-step"], "N", Refused(NO_OTHER)),
-    rule(&["--bloom-filter-size"], "N", Refused(NO_OTHER)),
+    rule(&["-W", "--window-size"], "N", Noted(NO_OTHER)),
+    rule(&["-w", "--window-step"], "N", Noted(NO_OTHER)),
+    rule(&["--bloom-filter-size"], "N", Noted(NO_OTHER)),
     rule(
         &["--schema-compression"],
         "CODEC",
-        Refused("--metadata-compression also applies to the schema"),
+        Noted("--metadata-compression also applies to the schema"),
     ),
     rule(
         &["--history-compression"],
         "CODEC",
-        Refused("--metadata-compression also applies to the history"),
+        Noted("--metadata-compression also applies to the history"),
     ),
     rule(
         &["--no-history-command-line"],
         "",
-        Refused("--no-history omits the whole history"),
+        Noted("the history has the settings; --no-history omits it"),
     ),
     rule(
         &["--no-sparse-files"],
         "",
-        Refused("holes are always preserved"),
+        Noted("holes are always preserved"),
     ),
     rule(
         &["--file-hash"],
         "X",
-        Refused("equal files are compared byte by byte"),
+        Noted("equal files are compared byte by byte"),
     ),
     rule(
         &["--max-similarity-size"],
         "SIZE",
-        Refused("large files are compared by samples"),
+        Noted("large files are compared by samples"),
     ),
     rule(
         &["--num-scanner-workers"],
         "N",
-        Refused("-N sets the number of all threads"),
+        Noted("-N sets the number of all threads"),
     ),
     rule(
         &["--num-segmenter-workers"],
         "N",
-        Refused("-N sets the number of all threads"),
+        Noted("-N sets the number of all threads"),
     ),
     rule(
         &["--compress-niceness"],
         "N",
-        Refused("nice(1) sets the priority of all threads"),
+        Noted("nice(1) sets the priority of all threads"),
     ),
     rule(
         &["--no-category-names"],
         "",
-        Refused("category names are always stored"),
+        Noted("category names are always stored"),
     ),
     rule(
         &["--no-category-metadata"],
         "",
-        Refused("category metadata is always stored"),
+        Noted("category metadata is always stored"),
     ),
     rule(
         &["--no-hardlink-table"],
         "",
-        Refused("no hard link table is stored"),
+        Noted("no hard link table is stored"),
     ),
-    rule(
-        &["--hotness-list"],
-        "FILE",
-        Refused("`sinter build --hot FILE` stores the files of a list first"),
-    ),
-    rule(
-        &["--incompressible-min-input-size"],
-        "SIZE",
-        Refused(PROBED),
-    ),
-    rule(&["--incompressible-block-size"], "SIZE", Refused(PROBED)),
-    rule(&["--incompressible-ratio"], "X", Refused(PROBED)),
-    rule(&["--incompressible-zstd-level"], "N", Refused(PROBED)),
-    rule(&["--incompressible-fragments"], "", Refused(PROBED)),
+    rule(&["--hotness-list"], "FILE", Combined("--hot")),
+    rule(&["--incompressible-min-input-size"], "SIZE", Noted(PROBED)),
+    rule(&["--incompressible-block-size"], "SIZE", Noted(PROBED)),
+    rule(&["--incompressible-ratio"], "X", Noted(PROBED)),
+    rule(&["--incompressible-zstd-level"], "N", Noted(PROBED)),
+    rule(&["--incompressible-fragments"], "", Noted(PROBED)),
     rule(
         &["--hollow"],
         "",
@@ -233,13 +229,18 @@ const RULES: &[Rule] = &[
     rule(
         &["--log-with-context"],
         "",
-        Refused("log messages have no source locations"),
+        Noted("log messages have no source locations"),
     ),
 ];
 
 fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
+    let list = parsed.values("--input-list").last().map(OsString::from);
     let source = parsed.values("-i").last().map(OsString::from);
+    let source = source.or_else(|| list.is_some().then(|| ".".into()));
     let source = source.ok_or_else(|| Error::invalid("-i DIR is missing"))?;
+    if let Some(list) = list {
+        parsed.push("--files-from", list);
+    }
     if let Some(more) = parsed.operands.first() {
         let what = format!(
             "{}: unexpected argument; -i names the source, -o the image",
@@ -292,10 +293,41 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
         }
     }
     set_verbosity(&mut parsed)?;
+    categories(&mut parsed)?;
     let mut words: Vec<OsString> = vec!["build".into(), "--format=dwarfs".into()];
     words.append(&mut parsed.translated);
     words.extend(["--".into(), source]);
     Ok(words)
+}
+
+/// Translates the kinds of content, of which `hotness` is that of a list.
+fn categories(parsed: &mut Parsed) -> Result<()> {
+    const HOTNESS: &str = "hotness";
+    let list = parsed.values("--hotness-list").last().map(OsString::from);
+    let has_list = list.is_some();
+    if let Some(list) = list {
+        parsed.push("--hot", list);
+    }
+    let Some(kinds) = parsed.text("--categorize")?.map(str::to_owned) else {
+        return Ok(());
+    };
+    let given: Vec<&str> = kinds.split(',').filter(|kind| !kind.is_empty()).collect();
+    let others: Vec<&str> = given
+        .iter()
+        .copied()
+        .filter(|kind| *kind != HOTNESS)
+        .collect();
+    if others.len() < given.len() && !has_list {
+        let note =
+            "mkdwarfs --categorize=hotness has no effect here: --hotness-list names no files";
+        parsed.notes.borrow_mut().push(note.to_owned());
+    }
+    match (&given[..], &others[..]) {
+        ([], _) => parsed.translated.push("--categorize".into()),
+        (_, []) => parsed.translated.push("--no-categorize".into()),
+        (_, others) => parsed.push("--categorize", others.join(",")),
+    }
+    Ok(())
 }
 
 /// Translates a codec with its parameters.
@@ -318,9 +350,16 @@ fn set_verbosity(parsed: &mut Parsed) -> Result<()> {
     let level = match parsed.text("--log-level")? {
         None | Some("info") => false,
         Some("error" | "warn") => true,
+        Some("verbose" | "debug" | "trace") => {
+            let note = "mkdwarfs --log-level has no effect here: messages have one level of detail";
+            parsed.notes.borrow_mut().push(note.to_owned());
+            false
+        }
         Some(level) => {
-            let what = format!("--log-level {level}: supported are error, warn and info");
-            return Err(Error::unsupported(what));
+            let what = format!(
+                "--log-level {level}: error, warn, info, verbose, debug and trace are known"
+            );
+            return Err(Error::invalid(what));
         }
     };
     let progress = parsed.text("--progress")? == Some("none");

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use sinterfs::{Error, Result};
 
 use super::parsed::{Parsed, with_value};
-use super::table::Meaning::{Already, Combined, Refused, Same};
+use super::table::Meaning::{Already, Combined, Noted, Same};
 use super::table::{Rule, Style, Tool, rule};
 use super::values;
 
@@ -23,6 +23,12 @@ names of more than 252 bytes are left out, not cut. Each line shows the equivale
     translate,
 };
 
+/// The same under its former name.
+pub(super) const MKCRAMFS: Tool = Tool {
+    name: "mkcramfs",
+    ..TOOL
+};
+
 const RULES: &[Rule] = &[
     rule(&["-b"], "BYTES", Combined("--block-size")),
     rule(&["-e"], "N", Combined("--extended edition=N")),
@@ -37,11 +43,11 @@ const RULES: &[Rule] = &[
     rule(&["-z"], "", Combined("unless given: --no-sparse")),
     rule(&["-E"], "", Same("--strict")),
     rule(&["-s"], "", Already("names are sorted")),
-    rule(&["-v"], "", Refused("`sinter ls -R IMAGE` lists the image")),
+    rule(&["-v"], "", Noted("`sinter ls -R IMAGE` lists the image")),
     rule(
         &["-l"],
         "[MODE]",
-        Refused("an image gets its name when it is complete, and devices are not written to"),
+        Noted("an image gets its name when it is complete, and devices are not written to"),
     ),
 ];
 

@@ -1,6 +1,6 @@
 //! The options of mkfs.erofs 1.9, translated to options of `sinter build -f erofs`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use sinterfs::platform::names;
@@ -32,6 +32,7 @@ const ONCE: &str = "equal files are always stored once";
 
 fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     let [image, source] = operands(&mut parsed)?;
+    let former = former_image(&parsed, &image)?;
     let layout = Layout::new(&mut parsed)?;
     parsed.push(
         "--target-kernel",
@@ -63,8 +64,34 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     hints(&mut parsed)?;
     let mut words: Vec<OsString> = vec!["build".into(), "--format=erofs".into(), "--force".into()];
     words.append(&mut parsed.translated);
-    words.extend([with_value("--output", &image), "--".into(), source]);
+    words.push(with_value("--output", &image));
+    if former {
+        words.extend(["--whiteouts=none".into(), "--".into(), image, source]);
+    } else {
+        words.extend(["--".into(), source]);
+    }
     Ok(words)
+}
+
+/// Returns whether the image that exists is the lower layer of the new one.
+fn former_image(parsed: &Parsed, image: &OsStr) -> Result<bool> {
+    for (name, only) in [
+        ("--clean", &["", "data"][..]),
+        ("--incremental", &["", "data"]),
+    ] {
+        if let Some(mode) = parsed.text(name)?
+            && !only.contains(&mode)
+        {
+            let what = format!("{name}={mode}: an image has all data of its files ({name}=data)");
+            return Err(Error::unsupported(what));
+        }
+    }
+    let adds = parsed.is_given("--incremental");
+    if adds && !Path::new(image).exists() {
+        let what = "--incremental adds to an image that exists";
+        return Err(Error::invalid(what).path(Path::new(image)));
+    }
+    Ok(adds)
 }
 
 /// Returns the image and the source.
@@ -84,8 +111,10 @@ fn operands(parsed: &mut Parsed) -> Result<[OsString; 2]> {
     let Some(kind) = parsed.text("--tar")? else {
         return parsed.two_operands("the image and the directory are missing");
     };
-    if !matches!(kind, "" | "f") {
-        let what = format!("--tar={kind}: an image holds all data (--tar=f)");
+    if !matches!(kind, "" | "-" | "f" | "i") {
+        let what = format!(
+            "--tar={kind}: an archive has the data of its files: f packs it, i refers to it"
+        );
         return Err(Error::unsupported(what));
     }
     parsed.push_flag("--empty-archive");
@@ -164,7 +193,7 @@ struct Layout {
 
 impl Layout {
     fn new(parsed: &mut Parsed) -> Result<Self> {
-        let (compression, least) = compression(parsed.text("-z")?)?;
+        let (compression, least) = compression(parsed)?;
         let cluster = values::bytes("-C", parsed.text("-C")?.unwrap_or("4096"))?;
         let mut layout = Self {
             compression,
@@ -175,7 +204,9 @@ impl Layout {
         if cluster > 4096 {
             layout.needs((5, 15));
         }
-        if let Some(size) = parsed.text("-b")?.filter(|size| *size != "4096") {
+        if parsed.text("--tar")? == Some("i") {
+            layout.index(parsed)?;
+        } else if let Some(size) = parsed.text("-b")?.filter(|size| *size != "4096") {
             if !["512", "1024", "2048"].contains(&size) {
                 let what = format!(
                     "-b {size}: blocks of 512, 1024, 2048 and 4096 bytes are supported; -C sets \
@@ -205,12 +236,9 @@ impl Layout {
                 "48bit" => layout.needs((6, 15)),
                 "^dedupe" | "^fragments" | "^all-fragments" | "^ztailpacking" | "^48bit" => {}
                 "^inline_data" | "noinline_data" => {
-                    let what = format!(
-                        "-E {word} is not supported: --chunksize=4096 stores content in whole \
-                         blocks"
-                    );
-                    return Err(Error::unsupported(what));
+                    layout.extended.push("^inline_data".to_owned());
                 }
+                "inline_data" => {}
                 "xattr-name-filter" | "plain-xattr-prefixes" => notes.push(format!(
                     "mkfs.erofs -E {word} has no effect here: that is so where it is of use"
                 )),
@@ -279,23 +307,45 @@ impl Layout {
         Ok(layout)
     }
 
+    /// Makes an index of an archive, whose members are in blocks of 512 bytes.
+    fn index(&mut self, parsed: &Parsed) -> Result<()> {
+        if parsed.text("-b")?.is_some_and(|size| size != "512") || self.compression != "none" {
+            let what = "--tar=i: an index refers to blocks of 512 bytes, which are not compressed";
+            return Err(Error::invalid(what));
+        }
+        self.extended
+            .extend(["block=512".to_owned(), "index".to_owned()]);
+        self.needs((6, 6));
+        Ok(())
+    }
+
     fn needs(&mut self, version: (u32, u32)) {
         self.least = self.least.max(version);
     }
 }
 
 /// Returns the codec with its options, and the oldest Linux that supports it.
-fn compression(text: Option<&str>) -> Result<(String, (u32, u32))> {
-    let Some(text) = text else {
+fn compression(parsed: &Parsed) -> Result<(String, (u32, u32))> {
+    let Some(text) = parsed.text("-z")? else {
         return Ok(("none".to_owned(), (5, 4)));
     };
-    if text.contains(':') {
-        let what = "-z: only one codec is supported, for all files";
-        return Err(Error::unsupported(what));
+    let (text, others) = text.split_once(':').unwrap_or((text, ""));
+    let mut notes = parsed.notes.borrow_mut();
+    if !others.is_empty() {
+        notes.push(format!(
+            "mkfs.erofs -z: {others} has no effect here: all files have the first codec"
+        ));
     }
     let (codec, options) = text.split_once(',').unwrap_or((text, ""));
     let mut level = None;
     for option in options.split(',').filter(|option| !option.is_empty()) {
+        let name = option.split('=').next().unwrap_or_default();
+        if matches!(name, "dictsize" | "lc" | "lp" | "pb") {
+            notes.push(format!(
+                "mkfs.erofs -z {option} has no effect here: the encoder chooses its parameters"
+            ));
+            continue;
+        }
         let number = option.strip_prefix("level=").unwrap_or(option);
         if number.parse::<u32>().is_err() {
             let what = format!("-z {text}: `{option}` is not supported, only level=N");
@@ -327,7 +377,7 @@ fn compression(text: Option<&str>) -> Result<(String, (u32, u32))> {
 
 fn times(parsed: &mut Parsed) -> Result<()> {
     let ignores = parsed.is_given("--ignore-mtime");
-    let Some(time) = parsed.text("-T")?.map(str::to_owned) else {
+    let Some(time) = parsed.text("-T")?.map(|time| time.trim().to_owned()) else {
         if ignores {
             parsed.push("--set-time", "now");
         }
@@ -364,6 +414,36 @@ fn simple_options(parsed: &mut Parsed) -> Result<()> {
         .is_some_and(|level| level == "0" || level == "1")
     {
         parsed.push_flag("--quiet");
+    }
+    match parsed.text("-U")? {
+        Some("clear") => parsed.push("--uuid", "00000000-0000-0000-0000-000000000000"),
+        Some("random") => {
+            let file = "/proc/sys/kernel/random/uuid";
+            let uuid = std::fs::read_to_string(file);
+            let uuid = uuid.map_err(|error| Error::io("cannot read", error).path(file))?;
+            parsed.push("--uuid", uuid.trim());
+        }
+        Some(uuid) => {
+            let uuid = uuid.to_owned();
+            parsed.push("--uuid", uuid);
+        }
+        None => {}
+    }
+    match parsed.text("--ovlfs-strip")? {
+        Some("" | "1") => parsed.push_flag("--ovlfs-strip"),
+        None | Some("0") => {}
+        Some(other) => {
+            let what = format!("--ovlfs-strip={other}: 0 and 1 are known");
+            return Err(Error::invalid(what));
+        }
+    }
+    if let Some(path) = parsed.values("--mount-point").last().map(OsString::from)
+        && parsed
+            .translated
+            .iter()
+            .any(|word| names::bytes(word).starts_with(b"--file-contexts="))
+    {
+        parsed.push("--mount-point", path);
     }
     if let Some(size) = parsed.text("--offset")? {
         let size = values::bytes("--offset", size)?;

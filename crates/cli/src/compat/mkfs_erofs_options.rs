@@ -21,13 +21,14 @@ pub(super) const RULES: &[Rule] = &[
         "X,..",
         Combined(
             "--extended: dedupe, fragments, all-fragments, ztailpacking, legacy-compress; 48bit: \
-             --target-kernel 6.15; without an effect: nosbcrc, force-inode-compact, \
+             --target-kernel 6.15; noinline_data: ^inline_data; without an effect: nosbcrc, \
+             force-inode-compact, \
              force-inode-extended, force-inode-blockmap, force-chunk-indexes, fragdedupe=X, \
              dot-omitted, xattr-name-filter, plain-xattr-prefixes",
         ),
     ),
     rule(&["-L"], "NAME", Same("--label")),
-    rule(&["-U"], "UUID", Same("--uuid")),
+    rule(&["-U"], "UUID|clear|random", Combined("--uuid")),
     rule(
         &["-T"],
         "SECONDS",
@@ -57,8 +58,11 @@ pub(super) const RULES: &[Rule] = &[
     rule(&["--offset"], "N", Combined("--header-size")),
     rule(
         &["--tar"],
-        "[=f]",
-        Combined("the source is an archive, or without one standard input"),
+        "[=f|i]",
+        Combined(
+            "--tar=f: the source is an archive, or without one standard input; --tar=i: the same, \
+             and the image refers to its data (--extended index)",
+        ),
     ),
     rule(&["-d"], "0..9", Combined("0 and 1: --quiet")),
     rule(&["--quiet"], "", Same("--quiet")),
@@ -99,12 +103,12 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         &["--gzinfo"],
         "[=X]",
-        Refused("the image holds all data (--tar=f)"),
+        Refused("decompress the archive first, for an index by --tar=i"),
     ),
     rule(
         &["--vmdk-desc"],
         "X",
-        Refused("`sinter merge` makes one image of several"),
+        Refused("dmsetup(8) joins an image and its devices, a linear target for each"),
     ),
     rule(
         &["--xattr-inode-digest"],
@@ -114,13 +118,13 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         &["--max-extent-bytes"],
         "N",
-        Refused("-C limits the decoded size of a cluster"),
+        Noted("-C limits the decoded size of a cluster"),
     ),
     rule(&["--file-contexts"], "FILE", Same("--file-contexts")),
     rule(
         &["--mount-point"],
         "X",
-        Refused("--file-contexts matches paths from the root of the image"),
+        Combined("with --file-contexts: --mount-point"),
     ),
     rule(
         &["--compress-hints"],
@@ -129,26 +133,14 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         &["--incremental"],
-        "X",
-        Refused("`sinter merge` combines several images into one"),
-    ),
-    rule(
-        &["--clean"],
-        "X",
-        Refused("images are always written from scratch, with all data"),
-    ),
-    rule(&["-m"], "N", Refused("metadata is never compressed")),
-    rule(&["--MZ"], "[=X]", Refused("metadata has no separate zone")),
-    rule(
-        &["--zD"],
         "[=X]",
-        Refused("directories are never compressed"),
+        Combined("data: the image and the source become one, as layers of `sinter build`"),
     ),
-    rule(
-        &["--dsunit"],
-        "N",
-        Refused("data is aligned to blocks of 4096 bytes"),
-    ),
+    rule(&["--clean"], "[=X]", Combined("data, as without it")),
+    rule(&["-m"], "N", Noted("metadata is never compressed")),
+    rule(&["--MZ"], "[=X]", Noted("metadata has no separate zone")),
+    rule(&["--zD"], "[=X]", Noted("directories are never compressed")),
+    rule(&["--dsunit"], "N", Noted("data is aligned to blocks")),
     rule(
         &["--fsalignblks"],
         "N",
@@ -157,23 +149,19 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         &["--root-xattr-isize"],
         "N",
-        Refused("the root has room for exactly its extended attributes"),
+        Noted("the root has room for exactly its extended attributes"),
     ),
     rule(
         &["--zfeature-bits"],
         "N",
-        Refused("-E selects features by name"),
+        Noted("-E selects features by name"),
     ),
     rule(
         &["--ovlfs-strip"],
         "[=X]",
-        Refused("whiteouts and opaque directories are stored unchanged"),
+        Combined("--ovlfs-strip, unless 0"),
     ),
-    rule(
-        &["--aufs"],
-        "",
-        Refused("whiteouts of AUFS are stored as regular files"),
-    ),
+    rule(&["--aufs"], "", Same("--aufs")),
     rule(&["--s3"], "X", Refused("download the source first")),
     rule(
         &["--oci"],

@@ -16,10 +16,36 @@ pub(super) const MKISOFS: Tool = tool("mkisofs", genisoimage);
 pub(super) const GENISOIMAGE: Tool = tool("genisoimage", genisoimage);
 pub(super) const XORRISOFS: Tool = tool("xorrisofs", xorrisofs);
 
+/// xorriso, with the options of xorrisofs behind `-as mkisofs`.
+pub(super) const XORRISO: Tool = Tool {
+    usage: "-as mkisofs [OPTIONS] [-o IMAGE] DIR|FILE..",
+    rules: &[OF_XORRISO, RULES, OTHERS],
+    ..tool("xorriso", xorriso)
+};
+
+/// What xorriso has before `-as mkisofs`.
+const OF_XORRISO: &[Rule] = &[
+    rule(
+        &["-as"],
+        "mkisofs",
+        Combined("the options behind it are those of xorrisofs"),
+    ),
+    rule(
+        &["-volume_date"],
+        "TYPE TIME",
+        Combined("all_file_dates: --set-time; uuid: --extended date; others have no effect"),
+    ),
+    rule(
+        &["-boot_image"],
+        "TYPE SETTING",
+        Combined("any gpt_disk_guid has no effect: GUIDs are made of the content"),
+    ),
+];
+
 const fn tool(name: &'static str, translate: fn(Parsed) -> Result<Vec<OsString>>) -> Tool {
     Tool {
         name,
-        usage: "[OPTIONS] -o IMAGE DIR|FILE..",
+        usage: "[OPTIONS] [-o IMAGE] DIR|FILE..",
         about: "\
 Packs directories and files into an ISO 9660 image with Rock Ridge, as `sinter build -f iso` and
 `sinter merge -f iso` do. Boot images are files of the image, which are stored once more in front of
@@ -37,7 +63,7 @@ const NAMES: &str = "identifiers keep to ISO 9660; Rock Ridge has the names as t
 const SESSIONS: &str = "an image has one session";
 
 const RULES: &[Rule] = &[
-    rule(&["-o", "-output"], "IMAGE", Combined("--output")),
+    rule(&["-o", "-output"], "IMAGE", Combined("--output (-)")),
     rule(
         &["-R", "-rock"],
         "",
@@ -133,6 +159,11 @@ const RULES: &[Rule] = &[
         Combined("--exclude, of a path from the root of the image"),
     ),
     rule(
+        &["-nobak", "-no-bak"],
+        "",
+        Combined("--exclude '*[~#]*' --exclude '*.bak', as genisoimage; xorrisofs packs these"),
+    ),
+    rule(
         &["-exclude-list"],
         "FILE",
         Combined("--exclude, for each line"),
@@ -189,15 +220,15 @@ const RULES: &[Rule] = &[
         Already("hard links are found by inode"),
     ),
     rule(&["-no-pad"], "", Already("images are not padded")),
-    rule(&["-pad"], "", Refused("truncate(1) extends an image")),
-    rule(&["-U", "-untranslated-filenames"], "", Refused(NAMES)),
-    rule(&["-N", "-omit-version-number"], "", Refused(NAMES)),
-    rule(&["-d", "-omit-period"], "", Refused(NAMES)),
-    rule(&["-L", "-ldots", "-allow-leading-dots"], "", Refused(NAMES)),
-    rule(&["-allow-lowercase"], "", Refused(NAMES)),
-    rule(&["-allow-multidot"], "", Refused(NAMES)),
-    rule(&["-relaxed-filenames"], "", Refused(NAMES)),
-    rule(&["-max-iso9660-filenames"], "", Refused(NAMES)),
+    rule(&["-pad"], "", Noted("truncate(1) extends an image")),
+    rule(&["-U", "-untranslated-filenames"], "", Noted(NAMES)),
+    rule(&["-N", "-omit-version-number"], "", Noted(NAMES)),
+    rule(&["-d", "-omit-period"], "", Noted(NAMES)),
+    rule(&["-L", "-ldots", "-allow-leading-dots"], "", Noted(NAMES)),
+    rule(&["-allow-lowercase"], "", Noted(NAMES)),
+    rule(&["-allow-multidot"], "", Noted(NAMES)),
+    rule(&["-relaxed-filenames"], "", Noted(NAMES)),
+    rule(&["-max-iso9660-filenames"], "", Noted(NAMES)),
     rule(
         &["-f", "-follow-links"],
         "",
@@ -267,7 +298,7 @@ const RULES: &[Rule] = &[
     rule(
         &["-T", "-translation-table"],
         "",
-        Refused("Rock Ridge has the real names"),
+        Noted("Rock Ridge has the real names"),
     ),
     rule(
         &["-sort"],
@@ -289,10 +320,53 @@ fn xorrisofs(parsed: Parsed) -> Result<Vec<OsString>> {
     translate(parsed, SlashAtEnd::Same)
 }
 
+fn xorriso(mut parsed: Parsed) -> Result<Vec<OsString>> {
+    let known = ["mkisofs", "genisofs", "genisoimage", "xorrisofs"];
+    match parsed.text("-as")? {
+        Some(other) if known.contains(&other) => {}
+        _ => {
+            let what = "xorriso is taken with -as mkisofs only: `sinter build -f iso` and `sinter \
+                        extract` do what its other commands do";
+            return Err(Error::unsupported(what));
+        }
+    }
+    let pairs = |name| -> Vec<(String, String)> {
+        let values: Vec<String> = parsed
+            .values(name)
+            .map(|value| value.to_string_lossy().into_owned())
+            .collect();
+        let pairs = values.chunks_exact(2);
+        pairs
+            .filter_map(|pair| Some((pair.first()?.clone(), pair.get(1)?.clone())))
+            .collect()
+    };
+    let (dates, images) = (pairs("-volume_date"), pairs("-boot_image"));
+    for (kind, time) in dates {
+        let seconds = time.trim_start_matches('=');
+        if kind == "all_file_dates" && seconds.parse::<u64>().is_ok() {
+            parsed.replace("--set-time", seconds.as_ref());
+        } else {
+            let note = format!("xorriso -volume_date {kind} has no effect here");
+            parsed.notes.borrow_mut().push(note);
+        }
+    }
+    for (kind, setting) in images {
+        if kind != "any" || !setting.starts_with("gpt_disk_guid=") {
+            let what = format!("-boot_image {kind} {setting}: the options of mkisofs name images");
+            return Err(Error::unsupported(what));
+        }
+        let note = "xorriso -boot_image gpt_disk_guid has no effect here: GUIDs are made of the \
+                    content";
+        parsed.notes.borrow_mut().push(note.to_owned());
+    }
+    translate(parsed, SlashAtEnd::Same)
+}
+
 fn translate(mut parsed: Parsed, slash: SlashAtEnd) -> Result<Vec<OsString>> {
     let sources = PathSpecs::of(&mut parsed, slash)?;
     let image = parsed.values("-o").last().map(OsStr::to_owned);
-    let image = image.ok_or_else(|| Error::invalid("-o IMAGE is missing"))?;
+    // standard output, as there
+    let image = image.unwrap_or_else(|| OsString::from("-"));
     let charset = parsed.text("-input-charset")?.unwrap_or("utf-8");
     if !matches!(&*charset.to_ascii_lowercase(), "utf-8" | "utf8") {
         let what = format!(
@@ -302,7 +376,7 @@ fn translate(mut parsed: Parsed, slash: SlashAtEnd) -> Result<Vec<OsString>> {
         return Err(Error::unsupported(what));
     }
     modes(&mut parsed)?;
-    exclude(&mut parsed, &sources)?;
+    exclude(&mut parsed, &sources, slash)?;
     let extended = extended(&parsed, &sources)?;
     if !extended.is_empty() {
         parsed.push("--extended", extended.join(","));
@@ -317,8 +391,11 @@ fn translate(mut parsed: Parsed, slash: SlashAtEnd) -> Result<Vec<OsString>> {
 }
 
 /// Translates the patterns of files that are left out.
-fn exclude(parsed: &mut Parsed, sources: &PathSpecs) -> Result<()> {
+fn exclude(parsed: &mut Parsed, sources: &PathSpecs, slash: SlashAtEnd) -> Result<()> {
     let mut patterns: Vec<OsString> = parsed.values("-m").map(OsStr::to_owned).collect();
+    if parsed.is_given("-nobak") && slash == SlashAtEnd::Below {
+        patterns.extend(["*[~#]*", "*.bak"].map(OsString::from));
+    }
     for list in parsed.values("-exclude-list") {
         patterns.extend(mkisofs_sources::lines(list)?);
     }

@@ -63,11 +63,6 @@ pub(super) const OTHERS: &[Rule] = &[
         Refused("the size is known when the image is there"),
     ),
     rule(
-        &["-nobak", "-no-bak"],
-        "",
-        Refused("-m leaves out files by patterns: '*~', '*#*' and '*.bak'"),
-    ),
-    rule(
         &["--quoted_path_list"],
         "FILE",
         Refused("-path-list takes a path a line"),
@@ -75,14 +70,14 @@ pub(super) const OTHERS: &[Rule] = &[
     rule(
         &["-no-cache-inodes"],
         "",
-        Refused("hard links are found by inode"),
+        Noted("hard links are found by inode"),
     ),
     rule(&["--norock"], "", Refused("Rock Ridge is always written")),
-    rule(&["-file_name_limit"], "N", Refused("names are never cut")),
+    rule(&["-file_name_limit"], "N", Noted("names are never cut")),
     rule(
         &["-no-split-symlink-components", "-no-split-symlink-fields"],
         "",
-        Refused("long targets of symlinks are split, as Rock Ridge has it"),
+        Noted("long targets of symlinks are split, as Rock Ridge has it"),
     ),
     rule(
         &[
@@ -150,7 +145,7 @@ pub(super) const OTHERS: &[Rule] = &[
     rule(
         &["--old-empty"],
         "",
-        Refused("entries without content have no address"),
+        Noted("entries without content have no address"),
     ),
     rule(
         &["--acl", "--xattr", "--xattr-any", "--for_backup"],
@@ -167,12 +162,9 @@ pub(super) const OTHERS: &[Rule] = &[
         "TIME",
         Refused("`sinter build -f iso --set-time TIME`"),
     ),
+    rule(&["--sort-weight"], "N PATH", Noted(SORT)),
     rule(
-        &[
-            "--sort-weight",
-            "--sort-weight-list",
-            "--sort-weight-patterns",
-        ],
+        &["--sort-weight-list", "--sort-weight-patterns"],
         "X",
         Refused(SORT),
     ),

@@ -33,11 +33,26 @@ line shows the equivalent option of `sinter build`.",
     translate,
 };
 
+/// The same under the name that OpenWrt gives it, with the options of its patches.
+pub(super) const OPENWRT: Tool = Tool {
+    name: "mksquashfs4",
+    ..TOOL
+};
+
 fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     let mut operands = std::mem::take(&mut parsed.operands);
     let image = operands.pop().filter(|_| !operands.is_empty());
     let image = image.ok_or_else(|| Error::invalid("the directory and the image are missing"))?;
-    let former = FormerImage::of(&parsed, &image)?;
+    let streams = parsed.is_given("-stream");
+    if streams && image != "-" {
+        return Err(Error::invalid(
+            "with -stream the image is -, standard output",
+        ));
+    }
+    let former = match streams {
+        true => None,
+        false => FormerImage::of(&parsed, &image)?,
+    };
     let directory = directory_of(&operands, &parsed);
     let sources = Sources::of(&parsed, operands, former.as_ref())?;
     match &former {
@@ -181,7 +196,7 @@ fn drop_without_definitions(parsed: &mut Parsed, tool: &str) {
 fn by_source(parsed: &mut Parsed, sources: &Sources, directory: Option<&OsStr>) -> Result<()> {
     match sources {
         Sources::Directory(_) | Sources::Listed(..) | Sources::Definitions => {}
-        Sources::Archive => {
+        Sources::Archive(_) => {
             defaults_of_archives(parsed);
             implied_directories(parsed)?;
         }
@@ -209,7 +224,7 @@ fn by_source(parsed: &mut Parsed, sources: &Sources, directory: Option<&OsStr>) 
             }
         }
     }
-    if !matches!(sources, Sources::Archive)
+    if !matches!(sources, Sources::Archive(_))
         && let Some(option) = OF_ARCHIVES.iter().find(|option| parsed.is_given(option))
     {
         return Err(Error::invalid(format!("{option} is an option of -tar")));
@@ -370,6 +385,15 @@ pub(super) fn times(parsed: &mut Parsed) -> Result<()> {
 
 /// Translates permissions of all files and directories.
 pub(super) fn modes(parsed: &mut Parsed) -> Result<()> {
+    let clauses = mode_clauses(parsed)?;
+    if !clauses.is_empty() {
+        parsed.push("--chmod", clauses);
+    }
+    Ok(())
+}
+
+/// Returns the changes that -force-file-mode and -force-dir-mode ask for, as those of `--chmod`.
+pub(super) fn mode_clauses(parsed: &Parsed) -> Result<String> {
     let mut clauses = Vec::new();
     for (theirs, kind) in [("-force-file-mode", 'F'), ("-force-dir-mode", 'D')] {
         let Some(text) = parsed.text(theirs)? else {
@@ -381,10 +405,7 @@ pub(super) fn modes(parsed: &mut Parsed) -> Result<()> {
             Err(_) => clauses.extend(text.split(',').map(|part| format!("{kind}{part}"))),
         }
     }
-    if !clauses.is_empty() {
-        parsed.push("--chmod", clauses.join(","));
-    }
-    Ok(())
+    Ok(clauses.join(","))
 }
 
 /// Translates excluded paths and globs.
@@ -407,6 +428,11 @@ fn excludes(parsed: &mut Parsed, sources: &Sources) -> Result<()> {
         } else {
             sources.exclude(&path)?
         };
+        if patterns.is_empty() {
+            let path = String::from_utf8_lossy(&path);
+            let note = format!("mksquashfs -e {path} has no effect: it is not in the sources");
+            parsed.notes.borrow_mut().push(note);
+        }
         for pattern in patterns {
             parsed.push("--exclude", values::os_string(pattern));
         }

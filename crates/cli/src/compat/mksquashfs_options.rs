@@ -19,6 +19,16 @@ pub(super) const SHARED_WITH_SQFSTAR: &[Rule] = &[
         Combined("--compression xz:bcj=FILTER,.."),
     ),
     rule(
+        &["-Xpreset", "-Xlc", "-Xlp", "-Xpb"],
+        "N",
+        Noted("xz and lzma choose their parameters here"),
+    ),
+    rule(
+        &["-Xe"],
+        "",
+        Noted("xz and lzma choose their parameters here"),
+    ),
+    rule(
         &["-Xdict-size"],
         "SIZE",
         Combined("--compression xz:dict=SIZE"),
@@ -80,20 +90,20 @@ pub(super) const SHARED_WITH_SQFSTAR: &[Rule] = &[
     rule(
         &["-exit-on-error"],
         "",
-        Refused("`sinter build --strict` fails on errors and losses"),
+        Already("what cannot be read is an error: exit code 1"),
     ),
     rule(&["-no-hardlinks"], "", Same("--no-hardlinks")),
     rule(
         &["-Xwindow-size"],
         "N",
-        Refused("gzip always has its largest window"),
+        Noted("gzip always has its largest window"),
     ),
     rule(
         &["-Xstrategy"],
         "X",
-        Refused("gzip has one strategy here; -Xcompression-level sets the effort"),
+        Noted("gzip has one strategy here; -Xcompression-level sets the effort"),
     ),
-    rule(&["-Xalgorithm"], "X", Refused("lzo has one algorithm here")),
+    rule(&["-Xalgorithm"], "X", Noted("lzo has one algorithm here")),
     rule(&["-no-compression"], "", Same("--no-compression")),
     rule(&["-uid-gid-offset"], "N", Same("--id-offset")),
     rule(&["-force-file-mode"], "MODE", Combined("--chmod FMODE")),
@@ -106,10 +116,10 @@ pub(super) const SHARED_WITH_SQFSTAR: &[Rule] = &[
     rule(
         &["-not-repro", "-not-reproducible"],
         "",
-        Refused("equal trees always give equal images"),
+        Noted("equal trees always give equal images"),
     ),
     rule(
-        &["-repro-time"],
+        &["-repro-time", "-fixed-time"],
         "TIME",
         Combined("--create-timestamp=TIME --set-time TIME"),
     ),
@@ -158,7 +168,7 @@ pub(super) const SHARED_WITH_SQFSTAR: &[Rule] = &[
     rule(
         &["-stream"],
         "",
-        Refused("`sinter build -f squashfs -o -` writes to standard output"),
+        Combined("--output -: the image, with its superblock at the front"),
     ),
     rule(
         &["-overcommit"],
@@ -168,7 +178,7 @@ pub(super) const SHARED_WITH_SQFSTAR: &[Rule] = &[
     rule(
         &["-fix"],
         "IMAGE",
-        Refused("images are never streamed with their superblock at the end"),
+        Refused("-stream writes the superblock at the front, so that nothing is to be fixed"),
     ),
 ];
 
@@ -277,6 +287,21 @@ pub(super) const RULES: &[Rule] = &[
         Combined("--action-file; the results of expressions are not printed"),
     ),
     rule(
+        &["-zip"],
+        "",
+        Combined("the source is an archive: a file, or - for standard input"),
+    ),
+    rule(
+        &["-dereference"],
+        "",
+        Refused("`tar -ch DIR | mksquashfs - IMAGE -tar` packs what symlinks lead to"),
+    ),
+    rule(
+        &["-deref", "-deref-path"],
+        "X",
+        Refused("`tar -ch DIR | mksquashfs - IMAGE -tar` packs what symlinks lead to"),
+    ),
+    rule(
         &["-recover"],
         "NAME",
         Refused("an interrupted build leaves nothing to recover"),
@@ -284,6 +309,6 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         &["-recovery-path"],
         "NAME",
-        Refused("there is no recovery file: an interrupted build leaves no file"),
+        Noted("there is no recovery file: an interrupted build leaves no file"),
     ),
 ];

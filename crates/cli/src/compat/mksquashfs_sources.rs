@@ -28,8 +28,8 @@ pub(super) enum Sources {
     /// Paths below a directory, which lead to the same paths of the image, and whether each is
     /// taken with what is below it.
     Listed(&'static str, Vec<(OsString, bool)>),
-    /// An archive from standard input.
-    Archive,
+    /// An archive: a file, or `-` for standard input.
+    Archive(OsString),
     /// Nothing: pseudo definitions make all, also the root.
     Definitions,
 }
@@ -41,6 +41,16 @@ impl Sources {
         sources: Vec<OsString>,
         former: Option<&FormerImage>,
     ) -> Result<Self> {
+        if parsed.is_given("-zip") {
+            let [source] = &sources[..] else {
+                return Err(Error::invalid("with -zip one source is taken, an archive"));
+            };
+            if former.is_some() {
+                let what = "-zip: nothing is appended: -noappend replaces the image";
+                return Err(Error::unsupported(what));
+            }
+            return Ok(Self::Archive(source.clone()));
+        }
         let styles = ["-tar", "-cpiostyle", "-cpiostyle0"];
         if let Some(style) = styles.into_iter().find(|style| parsed.is_given(style)) {
             if sources != ["-"] {
@@ -52,7 +62,7 @@ impl Sources {
                 return Err(Error::unsupported(what));
             }
             return match style {
-                "-tar" => Ok(Self::Archive),
+                "-tar" => Ok(Self::Archive("-".into())),
                 "-cpiostyle" => Self::listed(names_of_stdin(b'\n')?, false),
                 _ => Self::listed(names_of_stdin(0)?, false),
             };
@@ -142,7 +152,7 @@ impl Sources {
                 words.extend(["--".into(), OsString::from(base)]);
                 ("build", words)
             }
-            Self::Archive => ("build", vec!["--".into(), "-".into()]),
+            Self::Archive(file) => ("build", vec!["--".into(), file.clone()]),
             Self::Definitions => ("merge", vec!["--from-nothing".into()]),
         }
     }
@@ -156,11 +166,11 @@ impl Sources {
                 let named = sources.iter();
                 named.map(|(name, source)| (&**name, &**source)).collect()
             }
-            Self::Archive | Self::Definitions => Vec::new(),
+            Self::Archive(_) | Self::Definitions => Vec::new(),
         }
     }
 
-    /// Returns the patterns for a path that is excluded.
+    /// Returns the patterns for a path that is excluded: none for one outside of all sources.
     pub(super) fn exclude(&self, path: &[u8]) -> Result<Vec<Vec<u8>>> {
         let roots = self.roots();
         if roots.is_empty() {
@@ -168,16 +178,12 @@ impl Sources {
             return Err(Error::unsupported(what));
         }
         // a path counts from each of them, one of the system is below one
-        let each = roots.into_iter().map(|(name, source)| {
-            let path = in_source(path, source)?;
+        let each = roots.into_iter().filter_map(|(name, source)| {
+            let path = in_source(path, source).ok()?;
             let slash: &[u8] = if name.is_empty() { b"" } else { b"/" };
-            Ok(values::literal_pattern(&[name, slash, &path].concat()))
+            Some(values::literal_pattern(&[name, slash, &path].concat()))
         });
-        let (good, bad): (Vec<_>, Vec<_>) = each.partition(Result::is_ok);
-        match (good.is_empty(), bad.into_iter().next()) {
-            (true, Some(error)) => error.map(|pattern| vec![pattern]),
-            _ => good.into_iter().collect(),
-        }
+        Ok(each.collect())
     }
 }
 

@@ -75,17 +75,20 @@ pub struct Translated {
     notes: Vec<String>,
 }
 
-const TOOLS: [&Tool; 29] = [
+const TOOLS: [&Tool; 33] = [
     &mksquashfs::TOOL,
+    &mksquashfs::OPENWRT,
     &sqfstar::TOOL,
     &squashfs_ng::TAR2SQFS,
     &squashfs_ng::GENSQUASHFS,
     &mkfs_erofs::TOOL,
     &mkfs_cramfs::TOOL,
+    &mkfs_cramfs::MKCRAMFS,
     &create_compressed_fs::TOOL,
     &mkisofs::MKISOFS,
     &mkisofs::GENISOIMAGE,
     &mkisofs::XORRISOFS,
+    &mkisofs::XORRISO,
     &mkdwarfs::TOOL,
     &unsquashfs::TOOL,
     &readers::SQFSCAT,
@@ -104,6 +107,7 @@ const TOOLS: [&Tool; 29] = [
     &mounts::MOUNT_DWARFS,
     &mounts::DWARFS,
     &mounts::SQUASHFUSE,
+    &mounts::SQUASHFUSE_LL,
     &mounts::EROFSFUSE,
 ];
 
@@ -136,8 +140,7 @@ pub fn invocation(mut args: Vec<OsString>) -> Result<Invocation> {
         Request::Run(parsed) => parsed,
         Request::Help => return Ok(Invocation::Text(tool.help_text())),
         Request::Version => {
-            let version = env!("CARGO_PKG_VERSION");
-            return Ok(Invocation::Text(format!("{name} of sinter {version}\n")));
+            return Ok(Invocation::Text(tool.version_text()));
         }
     };
     let typed = std::mem::take(&mut parsed.typed);

@@ -219,7 +219,7 @@ fn apply(
         }
         value => value,
     };
-    if let (Meaning::Combined(_), Some(value)) = (rule.meaning, &mut value) {
+    if let (Meaning::Combined(_) | Meaning::Noted(_), Some(value)) = (rule.meaning, &mut value) {
         // an option of several values, which are recorded one after the other
         for more in rule.value_name.split(' ').skip(1) {
             let missing = || Error::invalid(format!("{spelling} needs a value: {more}"));

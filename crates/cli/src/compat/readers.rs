@@ -134,6 +134,11 @@ const DWARFSEXTRACT_RULES: &[Rule] = &[
         Combined("pax, gnutar, ustar: --tar; newc, cpio: --cpio; mtree: --mtree"),
     ),
     rule(&["-O", "--image-offset"], "BYTES", Same("--offset")),
+    rule(
+        &["--image-size"],
+        "BYTES",
+        Noted("an image knows its own length"),
+    ),
     rule(&["-n", "--num-workers"], "N", Same("--jobs")),
     rule(&["-s", "--cache-size"], "SIZE", Same("--cache-size")),
     rule(&["--pattern"], "GLOB", Combined("--glob")),
@@ -145,7 +150,7 @@ const DWARFSEXTRACT_RULES: &[Rule] = &[
     rule(
         &["--stdout-progress"],
         "",
-        Refused("progress is shown on standard error"),
+        Noted("progress is shown on standard error"),
     ),
     rule(&["--skip-devices"], "", Combined("--without devices")),
     rule(
@@ -160,23 +165,23 @@ const DWARFSEXTRACT_RULES: &[Rule] = &[
     ),
     rule(
         &["--perfmon", "--perfmon-trace"],
-        "[=X]",
-        Refused("`sinter mount --stats FILE` measures reads of a mount"),
+        "X",
+        Noted("`sinter mount --stats FILE` measures reads of a mount"),
     ),
     rule(
         &["--skip-integrity-check", "--disable-integrity-check"],
         "",
-        Refused("checksums of data that is read are always verified"),
+        Noted("checksums of data that is read are always verified"),
     ),
     rule(
         &["--log-level"],
         "LEVEL",
-        Refused("`sinter extract --quiet` shows warnings and errors only"),
+        Combined("error, warn: --quiet; others: no effect"),
     ),
     rule(
         &["--log-with-context"],
         "",
-        Refused("log messages have no source locations"),
+        Noted("log messages have no source locations"),
     ),
     rule(
         &["--format-options"],
@@ -230,6 +235,17 @@ fn sqfs2tar(mut parsed: Parsed) -> Result<Vec<OsString>> {
     Ok(words)
 }
 
+/// Returns whether `--log-level` of a tool of DwarFS asks for warnings and errors only.
+pub(super) fn shows_warnings_only(parsed: &Parsed) -> Result<bool> {
+    match parsed.text("--log-level")? {
+        Some("error" | "warn") => Ok(true),
+        None | Some("info" | "verbose" | "debug" | "trace") => Ok(false),
+        Some(level) => Err(Error::invalid(format!(
+            "--log-level {level}: error, warn, info, verbose, debug and trace are known"
+        ))),
+    }
+}
+
 fn dwarfsextract(mut parsed: Parsed) -> Result<Vec<OsString>> {
     let image = parsed.values("-i").last().map(OsString::from);
     let image = image.ok_or_else(|| Error::invalid("-i IMAGE is missing"))?;
@@ -253,6 +269,9 @@ fn dwarfsextract(mut parsed: Parsed) -> Result<Vec<OsString>> {
         }
     }
     words.append(&mut parsed.translated);
+    if shows_warnings_only(&parsed)? {
+        words.push("--quiet".into());
+    }
     for (theirs, ours) in [
         ("--skip-devices", "--without=devices"),
         ("--skip-specials", "--without=sockets,fifos"),

@@ -144,6 +144,18 @@ impl Tool {
         word == "--version" || self.version.iter().any(|spelling| word == *spelling)
     }
 
+    /// Returns the version: for scripts that look for one, in the words of the real program, whose
+    /// options are those of that version.
+    pub(super) fn version_text(&self) -> String {
+        let (name, own) = (self.name, env!("CARGO_PKG_VERSION"));
+        let real = match name {
+            "mksquashfs" | "mksquashfs4" | "sqfstar" | "unsquashfs" | "sqfscat" => " version 4.7",
+            "mkfs.erofs" | "fsck.erofs" | "dump.erofs" => " (erofs-utils) 1.9",
+            _ => return format!("{name} of sinter {own}\n"),
+        };
+        format!("{name}{real} (sinter {own})\n")
+    }
+
     /// Returns the help: all options that are supported, then those that are refused.
     pub(super) fn help_text(&self) -> String {
         let name = self.name;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use sinterfs::{Error, Result};
 
+use super::mksquashfs::mode_clauses;
 use super::parsed::{Parsed, with_value};
 use super::table::Meaning::{Already, Combined, CombinedList, Noted, Same};
 use super::table::{HELP_FORM, HELP_OF_READERS, Rule, Style, Tool, rule};
@@ -172,6 +173,19 @@ const RULES: &[Rule] = &[
         "TIME",
         Combined("extract --set-time"),
     ),
+    rule(&["-force-uid"], "USER", Combined("extract --set-owner")),
+    rule(&["-force-gid"], "GROUP", Combined("extract --set-group")),
+    rule(
+        &["-force-file-mode"],
+        "MODE",
+        Combined("extract --chmod FMODE"),
+    ),
+    rule(
+        &["-force-dir-mode"],
+        "MODE",
+        Combined("extract --chmod DMODE"),
+    ),
+    rule(&["-max-files"], "N", Combined("extract --max-files")),
     rule(&["-i", "-info"], "", Noted("-l lists the names")),
     rule(
         &["-li", "-linfo"],
@@ -358,6 +372,16 @@ fn extraction(parsed: &Parsed, words: &mut Vec<OsString>) -> Result<()> {
         let last = parsed.values(theirs).last();
         words.extend(last.map(|regex| with_value(ours, regex)));
     }
+    for (theirs, ours) in [
+        ("-force-uid", "--set-owner"),
+        ("-force-gid", "--set-group"),
+        ("-max-files", "--max-files"),
+    ] {
+        let last = parsed.values(theirs).last();
+        words.extend(last.map(|value| with_value(ours, value)));
+    }
+    let clauses = mode_clauses(parsed)?;
+    words.extend((!clauses.is_empty()).then(|| with_value("--chmod", clauses.as_ref())));
     if let Some(time) = parsed.text("-all")? {
         let time = values::time(parsed.typed("-all"), time)?;
         words.push(with_value("--set-time", time.as_ref()));

@@ -1,9 +1,11 @@
 //! The program called as mksquashfs, mkfs.erofs, mkdwarfs and the like: images that hold what the
 //! real tools' hold, and options that are refused and not ignored.
 
+mod callers;
 mod composefs;
 mod lines;
 mod mksquashfs;
+mod options;
 mod pseudo_file;
 mod readers;
 mod refusals;

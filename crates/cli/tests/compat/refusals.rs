@@ -57,7 +57,6 @@ fn what_is_not_done_is_refused() {
             "seconds since 1970",
         ),
         ("mksquashfs", &["tree", "i", "-b"], "needs a value"),
-        ("mkfs.erofs", &["i", "tree", "-zlz4:zstd"], "one codec"),
         (
             "mkfs.erofs",
             &["-Elegacy-compress", "-zlz4", "-C8192", "i", "tree"],
@@ -69,14 +68,28 @@ fn what_is_not_done_is_refused() {
             &["-b512", "-zlz4", "i", "tree"],
             "uncompressed images",
         ),
-        ("mkfs.erofs", &["--tar=i", "i", "tree"], "holds all data"),
+        (
+            "mkfs.erofs",
+            &["--tar=headerball", "i", "tree"],
+            "refers to it",
+        ),
+        (
+            "mkfs.erofs",
+            &["--tar=i", "-zlz4", "i", "tree"],
+            "not compressed",
+        ),
+        ("mkfs.erofs", &["--clean=rvsp", "i", "tree"], "all data"),
+        (
+            "mkfs.erofs",
+            &["--incremental", "i", "tree"],
+            "image that exists",
+        ),
         ("mkfs.erofs", &["-xfew", "i", "tree"], "not a number"),
         (
             "mkfs.erofs",
             &["--uid-offset=1", "i", "tree"],
             "--id-offset",
         ),
-        ("mkdwarfs", &["-i", "tree", "-o", "i", "-W12"], "anchors"),
         (
             "mkdwarfs",
             &["-i", "tree", "-o", "i", "--recompress"],

@@ -138,4 +138,8 @@ impl StartFirst for DwarfsHandle {
     fn announce_start(&self) -> Result<()> {
         self.concrete.announce_hot()
     }
+
+    fn preload(&self, category: &str) -> Result<u64> {
+        self.concrete.preload(category)
+    }
 }

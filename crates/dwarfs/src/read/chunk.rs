@@ -26,6 +26,11 @@ impl Chunk {
 }
 
 impl Metadata {
+    /// Returns the number of chunks of all files.
+    pub(crate) fn chunk_count(&self) -> u64 {
+        self.chunks.block.len()
+    }
+
     /// Decodes a chunk.
     #[inline]
     pub(crate) fn chunk(&self, index: u64) -> Chunk {

@@ -212,7 +212,7 @@ impl Dwarfs {
         needs
     }
 
-    fn copy_from_block(&self, block: u32, offset: u64, target: &mut [u8]) -> Result<()> {
+    pub(super) fn copy_from_block(&self, block: u32, offset: u64, target: &mut [u8]) -> Result<()> {
         let key = self.cache_key | u128::from(block);
         let open = || self.open_block(block);
         let read = self.cache.read(key, offset, target, open);

@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use sinterfs_model::Result;
+use sinterfs_model::{Category as Content, Result};
 
+use super::chunk::Chunk;
 use super::metadata::features;
 use super::open::Dwarfs;
 use super::options::StorageOptions;
@@ -244,9 +245,8 @@ impl Dwarfs {
         let Some((names, numbers)) = self.category_tables()? else {
             return Ok(Vec::new());
         };
-        let hot = names
-            .iter()
-            .position(|name| name == sinterfs_model::Category::Hot.name());
+        let is_hot = |name: &String| Content::from_name(name) == Some(Content::Hot);
+        let hot = names.iter().position(is_hot);
         let Some(hot) = hot.map(|hot| hot as u64) else {
             return Ok(Vec::new());
         };
@@ -263,6 +263,46 @@ impl Dwarfs {
             }
         }
         Ok(ranges)
+    }
+
+    /// Decodes the blocks of a category into the cache, in order, as far as it has room for them.
+    /// Returns how many there are.
+    ///
+    /// # Errors
+    /// `Corrupt` for damaged metadata or a damaged block.
+    pub fn preload(&self, category: &str) -> Result<u64> {
+        let Some((names, numbers)) = self.block_categories()? else {
+            return Ok(0);
+        };
+        let asked = Content::from_name(category);
+        let is_asked = |number: u32| {
+            let name = names.get(number as usize);
+            name.is_some_and(|name| {
+                name == category || asked.is_some() && Content::from_name(name) == asked
+            })
+        };
+        let mut ends = BTreeMap::new();
+        for index in 0..self.metadata.chunk_count() {
+            let Chunk::Data { block, offset, len } = self.metadata.chunk(index) else {
+                continue;
+            };
+            if numbers
+                .get(block as usize)
+                .is_some_and(|number| is_asked(*number))
+            {
+                let end = ends.entry(block).or_insert(0_u64);
+                *end = offset.saturating_add(len).max(*end);
+            }
+        }
+        let (count, mut room) = (ends.len() as u64, self.cache.capacity());
+        for (block, end) in ends {
+            room = room.saturating_sub(end);
+            if room == 0 {
+                break;
+            }
+            self.copy_from_block(block, end.saturating_sub(1), &mut [0])?;
+        }
+        Ok(count)
     }
 
     /// Announces that these blocks will be read.

@@ -100,7 +100,7 @@ impl WriteOptions {
         {
             return Err(Error::invalid(format!(
                 "no category `{name}`; there are <default>, text, code, code/x86-64 and so on, \
-                 pcmaudio/waveform, fits/image, incompressible, hot"
+                 pcmaudio/waveform, fits/image, incompressible, hotness"
             )));
         }
         if (10..=30).contains(&self.block_size_bits) {

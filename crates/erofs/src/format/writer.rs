@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 
 use sinterfs_block::Sink;
 use sinterfs_format::{
-    Blob, CreateOptions, Level, PipelineFormat, Purpose, VolumeOptions, level::CODE_AND_TEXT,
+    Blob, CreateOptions, IndexWriter, Level, PipelineFormat, Purpose, VolumeOptions,
+    level::CODE_AND_TEXT,
 };
-use sinterfs_model::{Categorizers, ImageWriter, Result, Setting};
+use sinterfs_model::{Categorizers, ImageWriter, MapExtent, Result, Setting, StoredRange};
 use sinterfs_platform::names;
 
 use super::{devices, levels};
 use crate::Kernel;
-use crate::write::{DeviceName, ErofsWriter, WriteOptions, XattrPrefixes};
+use crate::write::{DeviceName, ErofsWriter, Extended, WriteOptions, XattrPrefixes};
 
 /// Makes EROFS images.
 pub(super) struct ErofsBuilder;
@@ -66,6 +67,30 @@ impl PipelineFormat for ErofsBuilder {
             ..write_options(options)?
         };
         Ok(Box::new(ErofsWriter::new(out, sink, options)?))
+    }
+
+    fn is_index(&self, options: &CreateOptions) -> Result<bool> {
+        let extended = options.volume.extended.as_deref();
+        let extended = extended.map(str::parse::<Extended>).transpose()?;
+        Ok(extended.is_some_and(|extended| extended.index))
+    }
+
+    fn create_index(
+        &self,
+        out: Box<dyn Sink>,
+        options: &CreateOptions,
+    ) -> Result<Box<dyn IndexWriter>> {
+        Ok(Box::new(ErofsWriter::new(
+            out,
+            None,
+            write_options(options)?,
+        )?))
+    }
+}
+
+impl IndexWriter for ErofsWriter {
+    fn refer(&mut self, ranges: &[StoredRange], len: u64) -> Result<Vec<MapExtent>> {
+        Self::refer(self, ranges, len)
     }
 }
 

@@ -159,7 +159,7 @@ fn is_flat(tables: &ContentTables, extents: &[MapExtent]) -> bool {
     match tables.options.form() {
         _ if extents.is_empty() => true,
         Form::Plain => !has_holes(extents),
-        Form::Chunks => tables.options.device.is_none() && is_row(tables, extents),
+        Form::Chunks => !tables.options.on_device() && is_row(tables, extents),
         Form::Extents => false,
         Form::Clusters if last_fragment(tables, extents).is_some() => false,
         Form::Clusters if shared_tail(tables, extents).is_some() => false,
@@ -228,7 +228,7 @@ fn mapped<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> Result<(Body,
 }
 
 fn chunks(tables: &ContentTables, extents: &[MapExtent]) -> Result<ChunkMap> {
-    let on_device = tables.options.device.is_some();
+    let on_device = tables.options.on_device();
     let mut pieces = ChunkPieces::new(on_device).in_blocks(tables.options.extended.block);
     for extent in extents {
         let start = match extent {

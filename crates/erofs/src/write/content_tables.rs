@@ -82,7 +82,8 @@ impl ContentTables {
         };
         let now = stored.saturating_sub(tail);
         let bytes = block.bytes.get(now..).unwrap_or_default();
-        let may_keep_tail = may_keep_tail && self.is_short_tail(tail);
+        let is_inline = !(is_flat && self.options.extended.no_inline_data);
+        let may_keep_tail = may_keep_tail && is_inline && self.is_short_tail(tail);
         let is_kept = may_keep_tail && self.inline_tails.push(unit, bytes)?;
         self.inline_tails.has_encoded |= is_kept && !is_flat;
         Ok(if is_kept || tail == 0 {

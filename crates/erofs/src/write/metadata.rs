@@ -142,6 +142,9 @@ impl ErofsWriter {
     /// also be one file. Its first block identifies it, and is written last, so that no image
     /// accepts a device that is written in place until it is complete.
     fn device(&mut self, first_block: u64) -> Result<Option<Device>> {
+        if self.options.extended.index {
+            return Ok(self.referred_device(first_block));
+        }
         let (Some(blob), Some(DeviceName(tag))) = (&mut self.blob, self.options.device) else {
             return Ok(None);
         };
@@ -149,7 +152,7 @@ impl ErofsWriter {
             tag,
             blocks: blob.fill_block()?,
             first_block,
-            hash: blob.hash()?,
+            hash: Some(blob.hash()?),
         };
         // chunks have the number of the device, other maps do not
         if self.options.form() != Form::Chunks {
@@ -161,6 +164,21 @@ impl ErofsWriter {
         room.copy_from_slice(header.as_bytes());
         blob.end(&first)?;
         Ok(Some(device))
+    }
+}
+
+impl ErofsWriter {
+    /// Returns what an index refers to as a device after the image, where its file may follow;
+    /// `None` if no file has content.
+    fn referred_device(&self, first_block: u64) -> Option<Device> {
+        let block = self.options.extended.block.bytes();
+        let bytes = self.tables.units.end();
+        (bytes > 0).then(|| Device {
+            tag: [0; 64],
+            blocks: bytes.div_ceil(block),
+            first_block,
+            hash: None,
+        })
     }
 }
 

@@ -3,11 +3,10 @@
 //! **Invariant:** what the format or the target kernel cannot express is an error here, before
 //! anything is written.
 
-use std::str::FromStr;
-
 use sinterfs_model::{Error, Result, TailPlacement, TailSharing};
 
 use super::compression::Compression;
+use super::extended::Extended;
 use super::limits::{BLOCK, BlockSize, UNIT_MAX};
 use super::prefixes::XattrPrefixes;
 use super::volume_id::{DeviceName, Label, Uuid};
@@ -105,6 +104,7 @@ impl WriteOptions {
         }
         self.check_features()?;
         self.check_block()?;
+        self.check_index()?;
         match self.compression.algorithm() {
             None => Ok(()),
             Some(algorithm) => self.check_compressed(algorithm),
@@ -132,6 +132,18 @@ impl WriteOptions {
         Ok(())
     }
 
+    /// Fails for an index that cannot refer to what a source has.
+    fn check_index(&self) -> Result<()> {
+        let is_plain = self.compression == Compression::None && self.device.is_none();
+        if !self.extended.index || is_plain {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            "an index refers to content as it is: without compression and without a device of its \
+             own",
+        ))
+    }
+
     fn check_features(&self) -> Result<()> {
         let (kernel, extended) = (self.kernel, self.extended);
         let is_compressed = !self.compression.is_none();
@@ -147,7 +159,7 @@ impl WriteOptions {
         ];
         let others = [
             ("chunks", self.chunk_size.is_some(), FIRST_CHUNKS),
-            ("a further device", self.device.is_some(), FIRST_DEVICES),
+            ("a further device", self.on_device(), FIRST_DEVICES),
             ("long prefixes of names", has_prefixes, FIRST_PREFIXES),
             ("a block size above 4 KiB", is_big, FIRST_BIG_CLUSTERS),
         ];
@@ -243,11 +255,16 @@ impl WriteOptions {
         // newer kernels know extents, which express holes without chunks
         let chunks_for_holes =
             self.holes && self.kernel.knows_chunks() && !self.kernel.knows_extents();
-        if self.chunk_size.is_some() || self.device.is_some() || chunks_for_holes {
+        if self.chunk_size.is_some() || self.on_device() || chunks_for_holes {
             Form::Chunks
         } else {
             Form::Plain
         }
+    }
+
+    /// Returns whether content is on a further device, of ours or what an index refers to.
+    pub(super) fn on_device(&self) -> bool {
+        self.device.is_some() || self.extended.index
     }
 
     /// Returns the most bytes of a unit.
@@ -338,63 +355,6 @@ impl WriteOptions {
             }
             Form::Clusters => TailPlacement::Alone,
         }
-    }
-}
-
-/// Features that need a newer kernel, or more time to write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Extended {
-    /// Whether files refer to content of earlier files.
-    pub dedupe: bool,
-    /// Whether the last pcluster of a file goes after its inode; `None` where that saves space.
-    pub ztailpacking: Option<bool>,
-    /// Whether small files and tails share pclusters; `None` for yes, unless `ztailpacking` was
-    /// requested.
-    pub fragments: Option<bool>,
-    /// Whether the packed inode has the content of all files.
-    pub all_fragments: bool,
-    /// The size of EROFS blocks; others than 4 KiB are for uncompressed images.
-    pub block: BlockSize,
-    /// Whether pclusters begin with what they hold, and are found by full indexes, as kernels
-    /// before 5.4 need it.
-    pub legacy_compress: bool,
-}
-
-impl FromStr for Extended {
-    type Err = Error;
-
-    /// Parses the names `dedupe`, `ztailpacking`, `fragments`, `all-fragments` and
-    /// `legacy-compress`, separated by commas; `^` before a name turns the feature off.
-    /// `block=N` is the size of EROFS blocks.
-    fn from_str(text: &str) -> Result<Self> {
-        let mut extended = Self::default();
-        for option in text.split(',') {
-            let (name, on) = match option.strip_prefix('^') {
-                Some(name) => (name, false),
-                None => (option, true),
-            };
-            if let Some(bytes) = option.strip_prefix("block=") {
-                let bytes = bytes.parse::<u64>();
-                let wrong = |_| Error::invalid(format!("`{option}`: a number of bytes is needed"));
-                extended.block = BlockSize::of(bytes.map_err(wrong)?)?;
-                continue;
-            }
-            match name {
-                "dedupe" => extended.dedupe = on,
-                "ztailpacking" => extended.ztailpacking = Some(on),
-                "fragments" => extended.fragments = Some(on),
-                "all-fragments" => extended.all_fragments = on,
-                "legacy-compress" => extended.legacy_compress = on,
-                _ => {
-                    return Err(Error::invalid(format!(
-                        "extended option `{option}`: there are dedupe, ztailpacking, fragments, \
-                         all-fragments, legacy-compress and block=N, and ^ before one for its \
-                         opposite"
-                    )));
-                }
-            }
-        }
-        Ok(extended)
     }
 }
 

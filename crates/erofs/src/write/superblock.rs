@@ -43,16 +43,19 @@ pub(super) struct Device {
     pub(super) blocks: u64,
     /// Its first block in the address space that it shares with the image.
     pub(super) first_block: u64,
-    /// A hash of its content.
-    pub(super) hash: u64,
+    /// A hash of its content; `None` if it is no device of ours, and has no identity.
+    pub(super) hash: Option<u64>,
 }
 
 impl Device {
-    /// Returns what identifies it, here and in its own first block.
+    /// Returns what identifies it, here and in its own first block; zeros if nothing does.
     pub(super) fn header(&self) -> DeviceHeader {
+        let Some(of_content) = self.hash else {
+            return DeviceHeader::new_zeroed();
+        };
         let mut identity = [0; 16];
         let (hash, len) = identity.split_at_mut(8);
-        hash.copy_from_slice(&self.hash.to_le_bytes());
+        hash.copy_from_slice(&of_content.to_le_bytes());
         len.copy_from_slice(&self.blocks.to_le_bytes());
         DeviceHeader {
             magic: DeviceHeader::MAGIC,
@@ -78,7 +81,7 @@ pub(super) fn first_block(image: &Finished<'_>) -> Result<Vec<u8>> {
     let mut end = SUPERBLOCK_OFFSET as usize + len + size_of::<u16>() + config.len();
     if let Some(device) = &image.device {
         end = put_device(&mut block, &mut raw, device, end)?;
-        hashes.extend_from_slice(&device.hash.to_le_bytes());
+        hashes.extend(device.hash.into_iter().flat_map(u64::to_le_bytes));
     }
     put_prefixes(&mut block, &mut raw, image, end)?;
     put_superblock(&mut block, &raw, len, &config)?;
@@ -116,7 +119,9 @@ fn base_superblock(image: &Finished<'_>) -> Result<Superblock> {
     raw.inodes = U64::new(inodes.tree.nodes().len() as u64);
     raw.epoch = U64::from_bytes(inodes.times.epoch.to_le_bytes());
     raw.fixed_nanos = U32::new(inodes.times.nanos);
-    raw.blocks = number(layout.end)?;
+    // as mkfs.erofs counts: what an index refers to is part of the volume
+    let referred = image.device.filter(|device| device.hash.is_none());
+    raw.blocks = number(layout.end + referred.map_or(0, |device| device.blocks))?;
     raw.meta_block = number(layout.inodes)?;
     raw.xattr_block = number(layout.xattrs)?;
     raw.volume_name = options.label.0;

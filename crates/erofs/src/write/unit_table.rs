@@ -54,6 +54,11 @@ impl UnitTable {
         });
     }
 
+    /// Returns the offset behind all units.
+    pub(super) fn end(&self) -> u64 {
+        self.placed.iter().map(PlacedUnit::end).max().unwrap_or(0)
+    }
+
     /// Records where the pclusters of a unit are that are not all in a row.
     pub(super) fn set_moved(&mut self, unit: u32, pclusters: MovedPclusters) {
         self.moved.insert(unit, pclusters);

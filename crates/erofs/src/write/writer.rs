@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use sinterfs_block::Sink;
 use sinterfs_model::{
-    Block, ContentMap, Error, Geometry, ImageWriter, Preceded, Result, SegmentEncoder, Summary,
-    Tree,
+    Block, BlockId, ContentMap, Error, Geometry, ImageWriter, MapExtent, Preceded, Result,
+    SegmentEncoder, StoredRange, Summary, Tree,
 };
 
 use super::content_tables::{ContentTables, StoredBytes};
@@ -24,6 +24,9 @@ use super::unit_table::MovedPclusters;
 /// A unit of a file with several units refers to pclusters of others if at least one in this number
 /// was stored before.
 const MAX_UNITS_PER_MATCH: usize = 4;
+
+/// The most bytes of a unit of an index: whole blocks, within the type of its length.
+const REFERRED_UNIT: u64 = 1 << 30;
 
 /// Writes an image to a sink from front to back, and the superblock last.
 ///
@@ -82,6 +85,51 @@ impl ErofsWriter {
             digests: DigestIndex::default(),
             row: None,
         })
+    }
+
+    /// Records content of an index that the source has at these ranges, and appends its extents, up
+    /// to `size`, to a list.
+    ///
+    /// # Errors
+    /// `Unsupported` for ranges that are not whole blocks of the source.
+    pub fn refer(&mut self, ranges: &[StoredRange], size: u64) -> Result<Vec<MapExtent>> {
+        let block = self.options.extended.block.bytes();
+        let (mut extents, mut end) = (Vec::new(), 0);
+        for range in ranges {
+            let next = range.offset.saturating_add(range.len);
+            let in_blocks = |offset: u64| offset.is_multiple_of(block);
+            let ends = in_blocks(next) || next == size;
+            if range.offset < end || !in_blocks(range.offset) || !in_blocks(range.at) || !ends {
+                return Err(Error::unsupported(format!(
+                    "content that is not in whole blocks of {block} bytes of the source, to which \
+                     an index can refer"
+                )));
+            }
+            if range.offset > end {
+                let len = range.offset - end;
+                extents.push(MapExtent::Hole { len });
+            }
+            let mut done = 0;
+            while done < range.len {
+                let len = REFERRED_UNIT.min(range.len - done);
+                let start = range.at.saturating_add(done);
+                let sequence = self.tables.units.len() as u32;
+                self.tables
+                    .units
+                    .push(start, start.saturating_add(len), len as u32);
+                extents.push(MapExtent::Data {
+                    block: BlockId(sequence),
+                    offset: 0,
+                    len: len as u32,
+                });
+                done += len;
+            }
+            end = next;
+        }
+        if size > end {
+            extents.push(MapExtent::Hole { len: size - end });
+        }
+        Ok(extents)
     }
 
     /// Writes a group of shared tails.
@@ -252,7 +300,7 @@ impl ImageWriter for ErofsWriter {
 
 #[cfg(test)]
 mod tests {
-    use sinterfs_model::{BlockId, Category, MapExtent, Segment};
+    use sinterfs_model::{Category, Segment};
 
     use super::*;
     use crate::write::BLOCK;

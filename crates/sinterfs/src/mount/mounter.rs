@@ -73,6 +73,8 @@ pub struct Mounter {
     pub most_threads: Option<usize>,
     /// Whether idle processors decode blocks before they are read.
     pub decode_ahead: bool,
+    /// The category of content that is decoded as soon as the image is mounted, such as `hotness`.
+    pub preload: Option<String>,
     /// The time without reads after which decoded blocks are freed. They are also freed when the
     /// system is short of memory.
     pub trim_after: Duration,
@@ -105,6 +107,7 @@ impl Default for Mounter {
             upper: None,
             most_threads: None,
             decode_ahead: true,
+            preload: None,
             trim_after: TRIM_AFTER,
             unmount_after: None,
             stats: None,
@@ -281,6 +284,9 @@ impl Mounter {
                 statistics,
                 trimmers: trimmers.collect::<Result<_>>()?,
             };
+            if let Some(category) = self.preload.take() {
+                preload(opened, category)?;
+            }
             if let Some(after) = self.unmount_after {
                 session.unmount_when_idle(after)?;
             }
@@ -303,6 +309,22 @@ impl Mounter {
         self.most_threads
             .map_or(threads, |most| threads.min(most.max(1)))
     }
+}
+
+/// Decodes a category of the images' content in a thread. Content that cannot be decoded is an error
+/// for its readers.
+fn preload(opened: &[Image], category: String) -> Result<()> {
+    let images = opened.to_vec();
+    let work = move || {
+        for image in images {
+            let _ = image.preload(&category);
+        }
+    };
+    let thread = std::thread::Builder::new().name("preload".into());
+    let started = thread.spawn(work);
+    started
+        .map(drop)
+        .map_err(|error| Error::io("cannot start a thread", error))
 }
 
 /// Has what remote images name as needed first fetched. Without it they are mounted all the same.

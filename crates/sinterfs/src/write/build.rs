@@ -166,6 +166,8 @@ fn edits(request: &BuildRequest, directory: &mut directory::Options) -> Result<E
         block_size: block_size(request)?,
         shard: request.shard,
         contexts: filters::contexts(request.file_contexts.as_deref())?,
+        mount_point: mount_point(request),
+        marks: request.marks,
         ..Edits::default()
     };
     if request.pseudo_override {
@@ -182,6 +184,17 @@ fn edits(request: &BuildRequest, directory: &mut directory::Options) -> Result<E
         }
     }
     Ok(edits)
+}
+
+/// Returns the path that the root is mounted at, without slashes at its end.
+fn mount_point(request: &BuildRequest) -> Vec<u8> {
+    let path = request.mount_point.as_deref().map(names::bytes);
+    let names = path
+        .as_deref()
+        .unwrap_or_default()
+        .split(|&byte| byte == b'/');
+    let names = names.filter(|name| !name.is_empty());
+    names.flat_map(|name| [b"/", name].concat()).collect()
 }
 
 /// Returns the block size of the image, if it has blocks and actions may ask for it.

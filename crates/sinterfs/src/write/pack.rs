@@ -13,6 +13,7 @@ use sinterfs_source::{HotList, Priorities};
 
 use crate::write::device_names;
 use crate::write::header::HeaderBytes;
+use crate::write::index;
 use crate::write::job::{BuildJob, Prepared};
 use crate::write::level_of::level_of;
 use crate::write::naming::is_same_file;
@@ -97,6 +98,9 @@ impl Work<'_> {
         (create, options): &Resolved,
         observer: &dyn Observer,
     ) -> Result<PipelineReport> {
+        if self.format.is_index(create)? {
+            return self.write_index(sink, create, options, observer);
+        }
         let writer = match &self.prepared.base {
             Some(base) => base.create(sink, create, observer)?,
             None => self.format.create(sink, blob, create)?,
@@ -106,6 +110,21 @@ impl Work<'_> {
             sinterfs_pipeline::build(source, writer, options, observer)
         });
         packed.map_err(|error| interrupted(error, observer))
+    }
+
+    /// Writes an index of the input.
+    fn write_index(
+        &self,
+        sink: Box<dyn Sink>,
+        create: &CreateOptions,
+        options: &sinterfs_pipeline::Options,
+        observer: &dyn Observer,
+    ) -> Result<PipelineReport> {
+        let writer = self.format.create_index(sink, create)?;
+        let written = self.prepared.input.read(observer, |source, observer| {
+            index::write(writer, source, &options.transform, observer)
+        });
+        written.map_err(|error| interrupted(error, observer))
     }
 
     /// Fails for options about which contents are next to each other in a block, if no block has

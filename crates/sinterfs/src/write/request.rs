@@ -8,7 +8,7 @@ use std::sync::Arc;
 use sinterfs_format::{PerFileOptions, Purpose, VolumeOptions, level};
 use sinterfs_model::{Categorizers, MAX_ZEROS, Order, ReadCost};
 use sinterfs_source::archive::ImpliedDirectories;
-use sinterfs_source::{Action, Shard, XattrFilter};
+use sinterfs_source::{Action, LayerMarks, Shard, XattrFilter};
 
 use crate::open_options::OpenOptions;
 use crate::place;
@@ -175,6 +175,10 @@ pub struct BuildRequest {
     pub xattrs: XattrFilter,
     /// A file of SELinux file contexts, which gives the label of every file.
     pub file_contexts: Option<PathBuf>,
+    /// The path that the root of the image is mounted at, for these contexts.
+    pub mount_point: Option<OsString>,
+    /// What becomes of the marks of layers in the source.
+    pub marks: LayerMarks,
     /// Which part of the files is packed; all of them have all directories.
     pub shard: Option<Shard>,
     /// Whether other file systems are left out.
@@ -255,6 +259,8 @@ impl BuildRequest {
             separate_links: false,
             xattrs: XattrFilter::default(),
             file_contexts: None,
+            mount_point: None,
+            marks: LayerMarks::default(),
             shard: None,
             one_file_system: false,
             attributes: AttributeChanges::default(),

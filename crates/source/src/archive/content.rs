@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use sinterfs_archive::{DataRun, Stream};
-use sinterfs_model::{Error, Extent, ExtentSource, FileContent, Result};
+use sinterfs_model::{Error, Extent, ExtentSource, FileContent, Result, StoredRange};
 use sinterfs_platform::FileAt;
 
 /// Holes beyond this many extents are read as zeros.
@@ -34,12 +34,19 @@ pub(super) struct ArchiveFile {
     size: u64,
     /// The runs of data, each with the position of its bytes in the archive.
     runs: Option<Vec<(DataRun, u64)>>,
+    /// Whether that is its position in what was given, too.
+    is_plain: bool,
     /// For messages.
     path: PathBuf,
 }
 
 impl ArchiveFile {
-    pub(super) fn new(file: Arc<File>, place: &ContentLocation, path: PathBuf) -> Self {
+    pub(super) fn new(
+        file: Arc<File>,
+        place: &ContentLocation,
+        is_plain: bool,
+        path: PathBuf,
+    ) -> Self {
         let positions = |map: &Arc<[DataRun]>| {
             let mut at = place.start;
             let mut runs = Vec::with_capacity(map.len());
@@ -54,6 +61,7 @@ impl ArchiveFile {
             start: place.start,
             size: place.size,
             runs: place.map.as_ref().map(positions),
+            is_plain,
             path,
         }
     }
@@ -108,6 +116,19 @@ impl FileContent for ArchiveFile {
             push(end, self.size, true);
         }
         Ok(list)
+    }
+
+    fn stored(&self) -> Option<Vec<StoredRange>> {
+        let range = |offset, len, at| StoredRange { offset, len, at };
+        self.is_plain.then(|| match &self.runs {
+            None if self.size == 0 => Vec::new(),
+            None => vec![range(0, self.size, self.start)],
+            Some(runs) => {
+                let runs = runs.iter().filter(|(run, _)| run.len > 0);
+                runs.map(|(run, at)| range(run.offset, run.len, *at))
+                    .collect()
+            }
+        })
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {

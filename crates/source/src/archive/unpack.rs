@@ -69,6 +69,11 @@ impl ArchiveBytes {
         })
     }
 
+    /// Returns whether the uncompressed archive is the bytes as they are.
+    pub(super) fn is_plain(&self) -> bool {
+        self.compression.is_none() && !ar::is_deb(&self.start) && !rpm::is_rpm(&self.start)
+    }
+
     /// Returns the uncompressed archive: the file itself if it can be read in place, else a scratch
     /// file.
     pub(super) fn unpacked(self, scratch: &Scratch, observer: &dyn Observer) -> Result<Arc<File>> {

@@ -67,6 +67,19 @@ pub struct Edits {
     pub add_xattrs: Vec<AddedXattr>,
     /// The SELinux label of each file, applied last.
     pub contexts: Option<Arc<FileContexts>>,
+    /// The path that the root is mounted at, for these labels; empty for `/`.
+    pub mount_point: Vec<u8>,
+    /// What becomes of the marks of layers.
+    pub marks: LayerMarks,
+}
+
+/// What becomes of the names and attributes by which a layer hides those of lower ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LayerMarks {
+    /// Whether names that begin with `.wh.` become whiteouts of overlayfs.
+    pub from_aufs: bool,
+    /// Whether whiteouts and attributes of overlayfs are left out.
+    pub stripped: bool,
 }
 
 impl Edits {
@@ -93,6 +106,7 @@ impl Edits {
             && self.shard.is_none()
             && self.pseudo.is_empty()
             && !self.separate_links
+            && self.marks == LayerMarks::default()
             && actions::leave_the_tree(&self.actions)
     }
 }

@@ -9,10 +9,11 @@ use sinterfs_model::{NodeId, Result, Tree, XattrSet, Xattrs};
 
 use super::file_contexts::{FileContexts, NAME};
 
-/// Labels all nodes but those in `kept`, whose labels stay.
+/// Labels all nodes but those in `kept`, whose labels stay; the root has the path `mount_point`.
 pub(super) fn label(
     tree: &mut Tree,
     contexts: &FileContexts,
+    mount_point: &[u8],
     kept: &HashSet<NodeId>,
 ) -> Result<()> {
     // there are few labels, and most nodes have no or the same other attributes
@@ -29,7 +30,10 @@ pub(super) fn label(
         if kept.contains(&id) {
             return sets.intern(&mut copied(&|_| true));
         }
-        let path = [&b"/"[..], &tree.path(id)].concat();
+        let path = match (mount_point, &*tree.path(id)) {
+            ([_, ..], []) => mount_point.to_vec(),
+            (below, path) => [below, b"/", path].concat(),
+        };
         let label = contexts.label(&path, node.content.kind());
         if let Some(&set) = known.get(&(node.xattrs, label)) {
             return Ok(set);

@@ -4,7 +4,7 @@
 //! store it. **Invariant:** a file that changed after the scan still differs from its time in
 //! the tree.
 
-use sinterfs_model::{Category, Extent, FileContent, FileLayout, Result, Time};
+use sinterfs_model::{Category, Extent, FileContent, FileLayout, Result, StoredRange, Time};
 
 use super::actions::HowStored;
 
@@ -41,6 +41,10 @@ impl FileContent for MtimeOverride {
         self.inner.read_at(offset, buf)
     }
 
+    fn stored(&self) -> Option<Vec<StoredRange>> {
+        self.inner.stored()
+    }
+
     fn category(&self) -> Option<Category> {
         self.inner.category()
     }
@@ -71,6 +75,10 @@ impl FileContent for ContentStoredApart {
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
         self.content.read_at(offset, buf)
+    }
+
+    fn stored(&self) -> Option<Vec<StoredRange>> {
+        self.content.stored()
     }
 
     fn category(&self) -> Option<Category> {
