@@ -134,7 +134,7 @@ impl<S: Stream> Reader<S> {
                     self.pass(&header, at)?;
                 }
                 typeflag::GNU_CONTINUED => {
-                    self.warn("the rest of a file that begins on another volume, passed over");
+                    self.warn("the rest of a file that begins on another volume, skipped");
                     self.pass(&header, at)?;
                     pending = PendingHeaders::default();
                 }
