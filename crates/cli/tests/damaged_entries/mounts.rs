@@ -31,8 +31,10 @@ fn one_is_an_error(work: &Path, image: &str, options: &[&str]) {
         }
     }
     let error = fs::read(dir.join("f3")).unwrap_err();
-    let io = Errno::IO.raw_os_error();
-    assert_eq!(error.raw_os_error(), Some(io), "{context}: {error}");
+    // of an unknown layout of EROFS, FUSE and the kernel have errors of their own
+    let known = [Errno::IO, Errno::OPNOTSUPP, Errno::UCLEAN].map(Errno::raw_os_error);
+    let errno = error.raw_os_error().unwrap();
+    assert!(known.contains(&errno), "{context}: {error}");
 }
 
 /// Makes an image of each format with a damaged inode; returns their names.

@@ -106,7 +106,8 @@ fn image_info(size: u64, inodes: &InodeTable) -> ImageInfo {
         version: "1".to_owned(),
         root: Ino(1),
         totals: FsInfo {
-            inodes: inodes.nodes.len() as u64,
+            // names that stand for no file have one number
+            inodes: inodes.nodes.len() as u64 + u64::from(inodes.dangling().next().is_some()),
             bytes: Some(files.map(|node| u64::from(node.fields.size)).sum()),
             stored: size,
             block_size: BLOCK_SIZE,
