@@ -84,8 +84,7 @@ enum OutputTarget {
 }
 
 impl Output {
-    /// Opens a destination; one that cannot seek gets a scratch file in front, if there is a
-    /// directory for it. `how` says how servers are asked.
+    /// Opens a destination; one that cannot seek gets a file of `scratch` in front of it, if any.
     pub fn open(to: &Destination, how: &OpenOptions, scratch: Option<&Scratch>) -> Result<Self> {
         let output = match to {
             Destination::Stdout => Self::stdout(),
