@@ -407,7 +407,7 @@ fn upstream_reads_all_options() {
     ] {
         let encoding: Encoding = codec.parse().unwrap();
         let options = WriteOptions {
-            encoding,
+            encoding: encoding.clone(),
             metadata_encoding: encoding,
             ..options()
         };
