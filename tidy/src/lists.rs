@@ -208,6 +208,10 @@ pub const SHARED_NAMES: &[(&str, &str)] = &[
         "ContentLocation",
         "where the content of a file is, in three formats' terms",
     ),
+    (
+        "Session",
+        "sinterfs: that of sinterfs-mount with its logs; sinterfs-remote: of a registry",
+    ),
 ];
 
 /// Folders of crates whose public enums and reports are `#[non_exhaustive]` (docs/adr/0027).

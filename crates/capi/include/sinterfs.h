@@ -1,4 +1,4 @@
-/* sinterfs.h: reading and mounting images of DwarFS, SquashFS, EROFS, composefs and others.
+/* sinterfs.h: reading and mounting images of DwarFS, SquashFS, EROFS and other formats.
  *
  * Made by cbindgen from crates/capi; changes are made there.
  *
@@ -6,8 +6,8 @@
  * thread at a time. Handles are closed once, after the last call with them has returned; a file or
  * a list may outlive its image. Functions that fail return NULL or -1; sinterfs_last_errno() and
  * sinterfs_last_message() then return the reason, for the thread that called. Paths count from the
- * root of the image, with or without a leading slash, and never lead out of it. Functions for mounts
- * exist on Linux only.
+ * root of the image, with or without a leading slash, and never lead out of it. Functions for
+ * mounts exist on Linux only.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */

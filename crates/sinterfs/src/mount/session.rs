@@ -64,7 +64,8 @@ impl Session {
         self.served.unmount_when_idle(after)
     }
 
-    /// Unmounts the file system when all writers of a pipe have closed it and nobody uses the mount.
+    /// Unmounts the file system when all writers of a pipe have closed it and nobody uses the
+    /// mount.
     ///
     /// # Errors
     /// `Io` if no thread can be started.
