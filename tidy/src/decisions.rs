@@ -50,9 +50,12 @@ fn check(
     if checks.is_empty() {
         return vec![format!("{path}: `{WORDS}` names no test and no rule")];
     }
-    let is_there = |name: &str| match name.contains('/') {
-        true => exists(name),
-        false => tests.contains(name),
+    let is_there = |name: &str| {
+        if name.contains('/') {
+            exists(name)
+        } else {
+            tests.contains(name)
+        }
     };
     let missing = checks.into_iter().filter(|name| !is_there(name));
     missing

@@ -38,11 +38,13 @@ pub fn returning_types(files: &[SourceFile]) -> Vec<String> {
             let is_doc = line.starts_with("///");
             if is_doc && begins_at.is_none() {
                 begins_at = Some((number, line.starts_with("/// Returns ")));
-            } else if !is_doc && !line.starts_with("//") && !brackets.are_of_attribute(line) {
-                if let Some((number, true)) = begins_at.take().filter(|_| is_type(line)) {
-                    let path = file.path.display();
-                    broken.push(format!("{path}:{number}: a type returns nothing: {line}"));
-                }
+            } else if !is_doc
+                && !line.starts_with("//")
+                && !brackets.are_of_attribute(line)
+                && let Some((number, true)) = begins_at.take().filter(|_| is_type(line))
+            {
+                let path = file.path.display();
+                broken.push(format!("{path}:{number}: a type returns nothing: {line}"));
             }
         }
     }

@@ -17,5 +17,9 @@ pub fn as_ordinary_user<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         rustix::thread::set_thread_res_uid(uid, uid, uid).unwrap();
         work()
     };
-    std::thread::scope(|scope| scope.spawn(drop_rights).join().unwrap())
+    let thread = std::thread::Builder::new();
+    std::thread::scope(|scope| {
+        let started = thread.spawn_scoped(scope, drop_rights).unwrap();
+        started.join().unwrap()
+    })
 }
