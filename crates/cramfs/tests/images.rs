@@ -287,7 +287,7 @@ fn damaged_entries_hide_no_other_names() {
         assert_eq!(error.kind(), Kind::Corrupt, "{what}: {error}");
         assert!(error.place().is_some(), "{what}: {error}");
         let source = Arc::new(MemorySource(bytes));
-        let report = check(source, &OpenOptions::default(), &Quiet).unwrap();
+        let report = check(source, &ReadOptions::default(), &Quiet).unwrap();
         assert!(!report.findings.is_sound(), "{what}");
     };
     damaged("itself", &["loop"], &|made| {

@@ -27,8 +27,8 @@ use union::Union;
 
 pub use conflicts::{Conflict, Conflicts};
 pub use input::{MergeInput, MergeOptions};
-pub(in crate::source) use links::child;
-pub(in crate::source) use whiteouts::Mark;
+pub(crate) use links::child;
+pub(crate) use whiteouts::Mark;
 pub use whiteouts::WhiteoutMarks;
 
 /// Several sources as one.

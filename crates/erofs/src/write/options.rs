@@ -134,7 +134,7 @@ impl WriteOptions {
 
     /// Fails for an index that cannot refer to what a source has.
     fn check_index(&self) -> Result<()> {
-        let is_plain = self.compression == Compression::None && self.device.is_none();
+        let is_plain = self.compression.is_none() && self.device.is_none();
         if !self.extended.index || is_plain {
             return Ok(());
         }

@@ -39,7 +39,7 @@ impl LinksBelow {
 }
 
 /// Returns the node of a name in a directory.
-pub(in crate::source) fn child(
+pub(crate) fn child(
     tree: &sinterfs_model::Tree,
     dir: NodeId,
     name: &[u8],

@@ -25,7 +25,7 @@ pub struct WhiteoutMarks {
 }
 
 /// The meaning of a marked name.
-pub(in crate::source) enum Mark<'a> {
+pub(crate) enum Mark<'a> {
     /// Hides all names of lower layers.
     Opaque,
     /// Hides this name of lower layers.
@@ -36,7 +36,7 @@ pub(in crate::source) enum Mark<'a> {
 
 impl WhiteoutMarks {
     /// Returns the mark that a name is; `None` if it is an ordinary name.
-    pub(in crate::source) fn of_name<'a>(self, name: &'a [u8]) -> Option<Mark<'a>> {
+    pub(crate) fn of_name<'a>(self, name: &'a [u8]) -> Option<Mark<'a>> {
         if !self.names {
             return None;
         }
@@ -63,7 +63,7 @@ impl WhiteoutMarks {
     }
 
     /// Returns whether a node is a whiteout.
-    pub(in crate::source) fn is_whiteout(self, tree: &Tree, node: NodeId) -> bool {
+    pub(crate) fn is_whiteout(self, tree: &Tree, node: NodeId) -> bool {
         if !self.overlay {
             return false;
         }
@@ -75,7 +75,7 @@ impl WhiteoutMarks {
     }
 
     /// Returns whether an attribute belongs to overlayfs, not to the file.
-    pub(in crate::source) fn owns(self, attribute: &[u8]) -> bool {
+    pub(crate) fn owns(self, attribute: &[u8]) -> bool {
         self.overlay && OVERLAY.iter().any(|prefix| attribute.starts_with(prefix))
     }
 
