@@ -26,8 +26,8 @@ type Built = (
 /// Packs sources into an image.
 #[pyfunction]
 #[pyo3(signature = (sources, image, *, format, level, purpose, compression, block_size, threads,
-    memory, max_zeros, include, exclude, time_resolution, create_timestamp, with_digest, strict, replace,
-    progress))]
+    memory, max_zeros, include, exclude, time_resolution, create_timestamp, with_digest, strict,
+    replace, progress))]
 #[allow(
     clippy::too_many_arguments,
     reason = "they are named where they are given"

@@ -155,32 +155,26 @@ pub const UNLINTED: &[(&str, &str)] = &[
 pub const CIRCLES: &[(&str, &[&str])] = &[];
 
 /// Circles of folders that are still there: see [`super::floors`].
-pub const TIED_ROOMS: &[TiedRooms] = &[
-    ("block", "", &["codec", "source"]),
-    (
-        "sinterfs",
-        "",
-        &[
-            "archive_image",
-            "equal_leaves",
-            "format",
-            "handle",
-            "image",
-            "mount",
-            "open",
-            "ops",
-            "registry",
-            "transfer",
-            "verify",
-            "write",
-        ],
-    ),
-    (
-        "sinterfs",
+pub const TIED_ROOMS: &[TiedRooms] = &[(
+    "sinterfs",
+    "",
+    &[
+        "archive_image",
+        "composefs",
+        "equal_leaves",
+        "formats",
+        "identify",
+        "image",
+        "mount",
+        "open",
+        "ops",
+        "reader_options",
+        "shared_options",
+        "transfer",
+        "verify",
         "write",
-        &["base", "create", "filters", "input", "request", "reuse"],
-    ),
-];
+    ],
+)];
 
 /// Type names that more than two crates define, with the reason.
 pub const SHARED_NAMES: &[(&str, &str)] = &[

@@ -10,8 +10,8 @@ use crate::cases::mounts;
 use crate::results::Cell;
 use crate::tools::ours::{DEFAULT_LEVEL, SINTER};
 
-use crate::tables::cells::SetCells;
 use super::claims::{Ratio, SetClaims};
+use crate::tables::cells::SetCells;
 use crate::tables::table::{figure, ratio, table};
 
 /// The workload whose cold time stands for reading: all files in the order of their names.

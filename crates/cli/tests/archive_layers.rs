@@ -433,7 +433,8 @@ fn whiteouts_make_no_directory() {
         r#"
         mkdir -p 1/test/deep 1/kept 2/test/deep 2/kept 2/file 2/nowhere/at 2/made
         echo t >1/test/deep/t; echo k >1/kept/k; echo l >1/kept/l; echo f >1/file
-        touch 2/.wh.test 2/test/deep/.wh.t 2/kept/.wh.k 2/file/.wh.x 2/nowhere/at/.wh.all 2/made/.wh.x
+        touch 2/.wh.test 2/test/deep/.wh.t 2/kept/.wh.k 2/file/.wh.x
+        touch 2/nowhere/at/.wh.all 2/made/.wh.x
         tar -C 1 -cf 1.tar test kept file
         tar -C 2 --no-recursion -cf 2.tar .wh.test test/deep/.wh.t kept/.wh.k file/.wh.x \
             nowhere/at/.wh.all made made/.wh.x

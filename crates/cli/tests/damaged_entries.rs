@@ -99,8 +99,8 @@ fn walk(work: &Path, words: &[&str], image: &str) -> Output {
     command.args(others).output().unwrap()
 }
 
-/// Runs every walk: each names what is damaged, fails, and shows another entry. Damage in content is
-/// seen by the walks that read it only; the others show all names.
+/// Runs every walk: each names what is damaged, fails, and shows another entry. Damage in content
+/// is seen only by the walks that read it; the others show all names.
 fn every_walk(work: &Path, image: &str, damaged: &str, sound: &str, is_in_content: bool) {
     let name = sound.rsplit('/').next().unwrap();
     for Walk {

@@ -104,7 +104,7 @@ impl CodecId {
     }
 
     /// Fills `output` with the first bytes of the content of a stream, which may have more: LZ4,
-    /// zstd, Deflate (both up to `MAX_CONTENT` bytes) and MicroLZMA.
+    /// zstd, deflate (both up to `MAX_CONTENT` bytes) and MicroLZMA.
     ///
     /// Fails with `Corrupt` for a stream that is damaged or has less content, with `Unsupported`
     /// for other codecs.

@@ -2,7 +2,8 @@
 //!
 //! In: an opened image. Out: lines that depend only on the image.
 //!
-//! **Invariant:** prints what is stored, and what is damaged; inodes are in the order of the walk from the root.
+//! **Invariant:** prints what is stored, and what is damaged; inodes are in the order of the walk
+//! from the root.
 
 use std::fmt::Arguments;
 use std::io::Write;

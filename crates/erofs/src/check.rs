@@ -4,8 +4,8 @@
 //! In: a source. Out: `InodeReport`, which lists all that is wrong, each with its place.
 //!
 //! **Invariant:** continues after damage as far as directories can be listed. The content of files
-//! is not read: that does not depend on the format. Memory: 60 bytes and the name for each directory
-//! and each inode of several names. A path is made only if something is wrong.
+//! is not read: that does not depend on the format. Memory: 60 bytes and the name for each
+//! directory and each inode of several names. A path is made only if something is wrong.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,23 +17,23 @@ use crate::read::{Erofs, Inspected};
 struct Waiting {
     nid: u64,
     parent: u64,
-    /// Its place in [`Names`].
+    /// Its place in [`NameTable`].
     name: usize,
 }
 
 /// A name of an inode in a directory.
 #[derive(Clone, Copy)]
 struct Named<'a> {
-    /// The place of the directory in [`Names`].
+    /// The place of the directory in [`NameTable`].
     dir: usize,
     name: &'a [u8],
 }
 
 /// The names of directories and of inodes of several names, each with the place of its directory;
 /// the first is the root.
-struct Names(Vec<(usize, Vec<u8>)>);
+struct NameTable(Vec<(usize, Vec<u8>)>);
 
-impl Names {
+impl NameTable {
     const ROOT: usize = 0;
 
     fn add(&mut self, named: Named<'_>) -> usize {
@@ -65,7 +65,7 @@ impl Names {
 struct Linked {
     claimed: u32,
     found: u32,
-    /// Its index in [`Names`].
+    /// Its index in [`NameTable`].
     name: usize,
 }
 
@@ -82,9 +82,9 @@ pub fn check(image: &Erofs, observer: &dyn Observer) -> Result<InodeReport> {
         waiting: vec![Waiting {
             nid: root,
             parent: root,
-            name: Names::ROOT,
+            name: NameTable::ROOT,
         }],
-        names: Names(vec![(Names::ROOT, Vec::new())]),
+        names: NameTable(vec![(NameTable::ROOT, Vec::new())]),
     };
     walk.special(&mut report)?;
     walk.inode(root, None, None, &mut report)?;
@@ -115,7 +115,7 @@ struct CheckWalk<'a> {
     seen: HashSet<u64>,
     linked: HashMap<u64, Linked>,
     waiting: Vec<Waiting>,
-    names: Names,
+    names: NameTable,
 }
 
 impl CheckWalk<'_> {
@@ -212,8 +212,8 @@ impl CheckWalk<'_> {
             linked.found = linked.found.saturating_add(1);
             return Ok(None);
         }
-        let path = |names: &Names| {
-            named.map_or_else(|| names.path(Names::ROOT), |named| names.below(named))
+        let path = |names: &NameTable| {
+            named.map_or_else(|| names.path(NameTable::ROOT), |named| names.below(named))
         };
         let Inspected { kind, nlink } = match self.image.inspect(nid) {
             Ok(inspected) => inspected,

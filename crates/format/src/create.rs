@@ -11,7 +11,7 @@ use sinterfs_model::{Result, TailPlacement};
 
 use crate::former_runs::FormerRuns;
 
-/// A device of its own for the content of an image.
+/// A separate device for the content of an image.
 pub struct Blob {
     /// Its name in the image.
     pub name: std::ffi::OsString,
@@ -36,7 +36,7 @@ impl fmt::Debug for ScratchFiles {
     }
 }
 
-/// The options of a new image, common ones and those of some formats.
+/// The options of a new image, common ones and options of some formats.
 #[derive(Debug, Clone)]
 pub struct CreateOptions {
     /// The compression of blocks, in the format's words.
@@ -66,7 +66,7 @@ pub struct CreateOptions {
 pub struct SolidOptions {
     /// The compression of blocks of some categories, by name; the first that names one counts.
     pub by_category: Vec<(String, Encoding)>,
-    /// The level of FLAC for audio, if audio and images have codecs of their own.
+    /// The level of FLAC for audio, if audio and images have separate codecs.
     pub flac_level: Option<u32>,
     /// The compression of content that looks incompressible.
     pub incompressible: Encoding,

@@ -28,7 +28,7 @@ impl Bid {
         if is_image { Self::Certain } else { Self::No }
     }
 
-    /// Returns whether this bid is better: of two images behind something else, the one that
+    /// Returns whether this bid is better: of two images after something else, the one that
     /// starts first can hold the other, not the reverse.
     pub fn beats(self, other: Self) -> bool {
         match (self, other) {
@@ -58,7 +58,7 @@ pub trait Format: Sync {
     fn extensions(&self) -> &'static [&'static str];
     /// Returns how sure the format is that an image is its own.
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Bid>;
-    /// Returns whether images are found behind other bytes, however many.
+    /// Returns whether images are found after any number of other bytes.
     fn is_found_behind_header(&self) -> bool {
         false
     }

@@ -23,7 +23,7 @@ impl FormerRuns {
         Self(runs.collect())
     }
 
-    /// Appends those of another image.
+    /// Appends the runs of another image.
     #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);

@@ -11,14 +11,14 @@ use sinterfs_model::{Ino, Result};
 use crate::info::InfoRows;
 use crate::read_options::ReadOptions;
 
-/// A format whose images can store digests of their own bytes.
+/// A format whose images can store digests of themselves.
 pub trait Digested {
-    /// Reads the digests that an image has of its own bytes; they are not trusted.
+    /// Reads the digests that an image has of itself; they are not trusted.
     fn digest(&self, source: &Arc<dyn ReadAt>, options: &ReadOptions)
     -> Result<Option<OwnDigests>>;
 }
 
-/// The digests that an image stores of its own bytes.
+/// The digests that an image stores of itself.
 #[derive(Debug)]
 pub struct OwnDigests {
     /// The offset in the source of the bytes that they cover.
@@ -98,14 +98,14 @@ pub trait Sectioned {
     ) -> Result<Vec<OlderPart>>;
 }
 
-/// A part of an image that an older one has behind another beginning.
+/// A part of an image that an older one has after another beginning.
 #[derive(Debug)]
 pub struct OlderPart {
     /// Where the part is in the new image.
     pub range: Range<u64>,
     /// The bytes that it begins with.
     pub head: Vec<u8>,
-    /// Where the bytes behind these begin in the older image.
+    /// The offset of the bytes after these in the older image.
     pub at: u64,
 }
 

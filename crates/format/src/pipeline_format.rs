@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_block::{ReadAt, Sink};
-use sinterfs_model::{
-    Categorizers, Error, ImageWriter, MapExtent, Result, Setting, StoredRange,
-};
+use sinterfs_model::{Categorizers, Error, ImageWriter, MapExtent, Result, Setting, StoredRange};
 
 use crate::create::{Blob, CreateOptions, VolumeOptions};
 use crate::level::Level;
@@ -28,7 +26,7 @@ pub trait PipelineFormat: Sync {
     /// Returns the settings of a level from 0 to 9 for such a purpose and volume. `Invalid` for a
     /// higher number.
     fn level(&self, level: u8, purpose: Purpose, volume: &VolumeOptions) -> Result<&'static Level>;
-    /// Returns what takes the place of the settings of a level if this compression was asked for.
+    /// Returns the settings of a level with this compression.
     fn with_compression(&self, level: &'static Level, compression: &str) -> &'static Level {
         let _ = compression;
         level

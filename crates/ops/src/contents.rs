@@ -107,7 +107,8 @@ pub fn contents(
     let mut places = Vec::new();
     let mut expected = Tally::default();
     for (leaf, item) in (0_u32..).zip(&plan.leaves) {
-        let is_asked = || names.matches(plan.name(item.name_ref), || plan.path_bytes(item.name_ref));
+        let named = item.name_ref;
+        let is_asked = || names.matches(plan.name(named), || plan.path_bytes(named));
         if item.kind == FileType::File && is_asked() {
             let (block, offset) = first_block(image, item.ino);
             places.push(FilePlace {

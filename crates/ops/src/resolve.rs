@@ -35,7 +35,7 @@ pub fn resolve(image: &dyn Image, path: &[u8], follow: Follow) -> Result<Ino> {
 /// and of the target, or why there is no target.
 ///
 /// # Errors
-/// Those of reading the image.
+/// Errors of reading the image.
 pub fn trail(image: &dyn Image, path: &[u8]) -> Result<(Vec<Vec<u8>>, Option<Error>)> {
     let mut way: Vec<Vec<u8>> = Vec::new();
     // the names from the root to here, and the directory of each

@@ -30,7 +30,7 @@ pub struct RemoteOptions {
     pub unpinned: bool,
     /// Whether to send no requests: bytes that are not in the cache are an error.
     pub offline: bool,
-    /// Whether registries are reached without TLS. Those of this machine always are.
+    /// Whether registries are reached without TLS. Registries on this machine always are.
     pub plain_http: bool,
     /// The directory with a `hosts.toml` for each registry, as containerd has it in
     /// `/etc/containerd/certs.d`: where the registry is, its authorities, its mirrors.

@@ -50,7 +50,7 @@ struct Inner {
     comment: Option<String>,
     /// The disk, if the image is in a partition of one.
     disk: Option<ChosenPartition>,
-    /// The program that the image is behind of, if it is one that carries images.
+    /// The program before the image, if it is one that carries images.
     carrier: Option<&'static str>,
 }
 
@@ -125,7 +125,7 @@ impl Image {
     /// Reads the content of a file.
     ///
     /// # Errors
-    /// As [`Image::file`], and those of reading: `Corrupt` for a block that is damaged.
+    /// As [`Image::file`], and errors of reading: `Corrupt` for a block that is damaged.
     pub fn read(&self, path: impl AsRef<Path>) -> Result<Vec<u8>> {
         let path = path.as_ref();
         let content = self.file(path)?.read_all();
@@ -303,7 +303,7 @@ impl Image {
         start.map_or(Ok(Vec::new()), StartFirst::start_ranges)
     }
 
-    /// Decodes the blocks of a category of content (`hotness` for those of `--hot`) into the cache,
+    /// Decodes the blocks of a category of content (`hotness` for the files of `--hot`) into the cache,
     /// and returns how many there are.
     ///
     /// # Errors
@@ -353,7 +353,7 @@ impl Image {
     /// Writes all structures as text. What cannot be read goes to `unread`.
     ///
     /// # Errors
-    /// Those of writing and of the system.
+    /// Errors of writing and of the system.
     pub fn dump(&self, out: &mut dyn Write, unread: &mut sinterfs_ops::Unread) -> Result<()> {
         let dumped = match self.0.handle.dump(out) {
             Err(error) if !error.is_about_image() => return Err(error),

@@ -25,7 +25,7 @@ use sinterfs_model::{
 };
 
 use actions::StoredApart;
-use layer_marks::Entry;
+use layer_marks::MarkedEntry;
 use mtime_override::{ContentStoredApart, MtimeOverride};
 use pseudo::{ExistingNode, OutsideFile, PseudoNodes};
 
@@ -41,7 +41,7 @@ pub struct EditedSource<'a> {
     edits: &'a Edits,
     /// `None` inside if all nodes are the source's own.
     scanned: OnceLock<Option<EditedScan>>,
-    /// The files whose content is stored in a way of its own.
+    /// The files whose content is stored in a special way.
     stored: OnceLock<StoredApart>,
 }
 
@@ -154,7 +154,7 @@ struct EditedTree {
     origins: Vec<Origin>,
     /// The nodes that definitions gave a label.
     labelled: HashSet<NodeId>,
-    /// The files whose content is stored in a way of its own.
+    /// The files whose content is stored in a special way.
     stored: StoredApart,
 }
 
@@ -319,9 +319,9 @@ impl<'a> TreeCopy<'a> {
             for link in self.tree.children(directory) {
                 let name = self.tree.bytes(link.name);
                 let name = match self.marks.entry(self.tree, directory, link) {
-                    Entry::Kept => name,
-                    Entry::Dropped => continue,
-                    Entry::Whiteout(hidden) => {
+                    MarkedEntry::Kept => name,
+                    MarkedEntry::Dropped => continue,
+                    MarkedEntry::Whiteout(hidden) => {
                         self.add_whiteout(id, hidden, link.node)?;
                         continue;
                     }

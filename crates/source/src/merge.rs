@@ -8,6 +8,7 @@
 mod bare_marks;
 mod conflicts;
 mod input;
+mod layer;
 mod links;
 mod moved;
 mod resolve_links;

@@ -10,8 +10,8 @@ use super::attributes::seconds;
 use super::input::ImageArgs;
 use super::part::PartArgs;
 use super::run::{JobsArgs, VerbosityArgs};
-use crate::size::parse as size;
 use crate::owners;
+use crate::size::parse as size;
 use crate::unsquashfs_paths::PathArgs;
 
 /// Unpack an image.

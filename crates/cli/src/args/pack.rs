@@ -195,9 +195,9 @@ struct ErofsArgs {
     /// ztailpacking (tails are stored after inodes; needs 5.17, default), fragments (tails are
     /// packed together; needs 6.1, default), all-fragments (whole files are packed together; needs
     /// 6.1), legacy-compress (LZ4 for Linux before 5.4), inline_data (tails of uncompressed files
-    /// are stored after inodes; default), index (no content, only where the tar archive has it; with
-    /// block=512), block=N (EROFS blocks of 512, 1024, 2048 or 4096 bytes; sizes other than 4096
-    /// without compression). A ^ in front disables a feature.
+    /// are stored after inodes; default), index (no content, only references to the tar archive;
+    /// with block=512), block=N (EROFS blocks of 512, 1024, 2048 or 4096 bytes; sizes other than
+    /// 4096 without compression). A ^ in front disables a feature.
     /// Of CRAMFS: big-endian, front-padding (512 bytes before the superblock), edition=N, boot=FILE
     /// (boot code after the superblock). Of ISO 9660: boot=FILE, efi-boot=FILE, boot-load-size=N,
     /// boot-info-table, system-area=FILE, partitions, no-joliet, joliet-long, zisofs2,

@@ -300,7 +300,7 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     Ok(words)
 }
 
-/// Translates the kinds of content, of which `hotness` is that of a list.
+/// Translates the kinds of content, of which `hotness` is the files of a list.
 fn categories(parsed: &mut Parsed) -> Result<()> {
     const HOTNESS: &str = "hotness";
     let list = parsed.values("--hotness-list").last().map(OsString::from);

@@ -16,7 +16,7 @@ pub(super) const MKISOFS: Tool = tool("mkisofs", genisoimage);
 pub(super) const GENISOIMAGE: Tool = tool("genisoimage", genisoimage);
 pub(super) const XORRISOFS: Tool = tool("xorrisofs", xorrisofs);
 
-/// xorriso, with the options of xorrisofs behind `-as mkisofs`.
+/// xorriso, with the options of xorrisofs after `-as mkisofs`.
 pub(super) const XORRISO: Tool = Tool {
     usage: "-as mkisofs [OPTIONS] [-o IMAGE] DIR|FILE..",
     rules: &[OF_XORRISO, RULES, OTHERS],

@@ -392,7 +392,7 @@ pub(super) fn modes(parsed: &mut Parsed) -> Result<()> {
     Ok(())
 }
 
-/// Returns the changes that -force-file-mode and -force-dir-mode ask for, as those of `--chmod`.
+/// Returns the changes that -force-file-mode and -force-dir-mode request, as for `--chmod`.
 pub(super) fn mode_clauses(parsed: &Parsed) -> Result<String> {
     let mut clauses = Vec::new();
     for (theirs, kind) in [("-force-file-mode", 'F'), ("-force-dir-mode", 'D')] {

@@ -58,7 +58,7 @@ use crate::messages;
 pub enum Invocation {
     /// To run this command line of `sinter`, the name of the program first.
     Own(Vec<OsString>),
-    /// The same, translated from that of another program.
+    /// The same, translated from the arguments of another program.
     Translated(Translated),
     /// To print this text.
     Text(String),

@@ -146,7 +146,7 @@ mod tests {
     use super::super::{MAX_BLOCK, decode};
     use super::*;
 
-    /// StepDecoder, noise, plains and peaks, with low bits that are zero.
+    /// Steps, noise, plains and peaks, with low bits that are zero.
     fn pixels(count: usize, unused_lsb: u32, big_endian: bool) -> Vec<u8> {
         let mut state = 7u64;
         let values = (0..count).map(|index| {

@@ -57,8 +57,8 @@ pub struct ArchiveOptions {
     /// Keeps holes; without it they are zeros.
     pub sparse: bool,
     /// The most bytes of holes that are zeros in the archive; files that would have more are left
-    /// out. For lists it is the most that are hashed of a file. `None` means 256 GiB, and 64 GiB per
-    /// file of lists.
+    /// out. For lists it is the most that are hashed of a file. `None` means 256 GiB, and 64 GiB
+    /// per file of lists.
     pub max_zeros: Option<u64>,
     /// Treats metadata that the kind of archive does not keep as an error.
     pub strict: bool,

@@ -3,8 +3,8 @@
 //! Enters an image, and its stored blocks as far as the format knows them; leaves a row for each
 //! requested directory, after the rows of its subdirectories. **Invariant:** an inode counts once,
 //! where its first name is; the stored bytes of a block are divided among the files that refer to
-//! it, so the rows of the directories of one level add up. Memory: as `usage`, 24 bytes per range of
-//! content, and a path.
+//! it, so the rows of the directories of one level add up. Memory: as `usage`, 24 bytes per range
+//! of content, and a path.
 
 use std::collections::HashSet;
 

@@ -4,8 +4,8 @@
 //!
 //! **Invariant:** each header is an entry of one directory, so that the walk ends. The entries of a
 //! directory are adjacent and sorted by name; names are unique, and none is empty, `.` or `..`, or
-//! has a `/`. Others are left out and kept in `InodeTable::left_out`. A hard link refers to an inode
-//! that is not a directory, or to [`NOTHING`].
+//! has a `/`. Others are left out and kept in `InodeTable::left_out`. A hard link refers to an
+//! inode that is not a directory, or to [`NOTHING`].
 //!
 //! Memory: about 100 bytes per name.
 

@@ -13,7 +13,7 @@ const FIRST_STEP: usize = 1 << 20;
 
 /// A regular file that is open for reading.
 ///
-/// Clones share nothing but the image: each has a position of its own.
+/// Clones share nothing but the image: each has its own position.
 #[derive(Clone)]
 pub struct File {
     image: Arc<dyn Image>,

@@ -23,7 +23,7 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Starts at a directory of an image with so many inodes.
+    /// Starts at a directory of an image with this many inodes.
     pub(super) fn new(directory: Directory, inodes: u64) -> Self {
         Self {
             stack: Vec::new(),

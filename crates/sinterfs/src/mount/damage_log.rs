@@ -39,7 +39,7 @@ enum Output {
 
 impl DamageLog {
     /// Starts to name what could not be read of images; puts images in their places that notice
-    /// that. `names` are those of the images; `warn` gets a failure to write.
+    /// that. `names` are the names of the images; `warn` gets a failure to write.
     pub(super) fn start(
         &self,
         images: &mut [Arc<dyn Image>],

@@ -2,8 +2,8 @@
 //! reads, several images as layers, the choice of the kernel or FUSE, logs and statistics.
 //!
 //! In: images, by their paths or opened, and a directory. Out: [`Mounted`].
-//! **Invariant:** nothing is printed: what is not as it was asked for is in the result, or goes to
-//! `warn` if that is known only later.
+//! **Invariant:** nothing is printed: warnings are in the result, or go to `warn` if they are known
+//! only later.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use std::time::Duration;
 use sinterfs_model::{Error, Kind, Result, shown_name};
 use sinterfs_mount::{MountOptions, Upper, check_layers};
 
+use crate::formats;
 use crate::image::Image;
 use crate::mount::cache_trimmer::CacheTrimmer;
 use crate::mount::damage_log::DamageLog;
@@ -23,7 +24,6 @@ use crate::mount::session::Watchers;
 use crate::mount::statistics::Statistics;
 use crate::open_options::OpenOptions;
 use crate::place;
-use crate::formats;
 
 /// The threads that answer requests to a remote image: most of them wait for the network.
 const REMOTE_THREADS: usize = 16;
@@ -130,7 +130,7 @@ impl Mounter {
     /// first.
     ///
     /// # Errors
-    /// Those of [`crate::open_with`] and [`mount`]; `Invalid` for an option that can be of one
+    /// The errors of [`crate::open_with`] and [`mount`]; `Invalid` for an option that can be of one
     /// image only, or needs a process if the kernel serves the mount by itself.
     pub fn mount(&self, images: &[impl AsRef<Path>], dir: impl AsRef<Path>) -> Result<Mounted> {
         let images: Vec<&Path> = images.iter().map(AsRef::as_ref).collect();
@@ -311,8 +311,8 @@ impl Mounter {
     }
 }
 
-/// Decodes a category of the images' content in a thread. Content that cannot be decoded is an error
-/// for its readers.
+/// Decodes a category of the images' content in a thread. Content that cannot be decoded is an
+/// error for its readers.
 fn preload(opened: &[Image], category: String) -> Result<()> {
     let images = opened.to_vec();
     let work = move || {

@@ -1,11 +1,11 @@
-//! What is read of a remote image while it is mounted, for the list of `record`.
+//! The reads of a remote image while it is mounted, for the list of `record`.
 //!
 //! In: the options of opening. Out: a line for the list, whenever something else was read.
 
 pub(super) use noted::{has_list, notes};
 
-/// Returns the line about all that was read; `None` if there is none, or nothing was read since the
-/// last call and the caller does not insist (`true`).
+/// The source of the line about all reads: `None` if there is none, or nothing was read since the
+/// last call and the argument is not `true`.
 pub(super) type ReadNotes = Box<dyn FnMut(bool) -> Option<String> + Send>;
 
 #[cfg(feature = "remote")]

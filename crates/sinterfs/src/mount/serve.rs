@@ -40,7 +40,7 @@ pub struct Mounted {
     pub fell_back: Option<Error>,
     /// What the image has and the mount does not show.
     pub losses: Vec<Loss>,
-    /// What is wrong with the images, or was asked for and could not be done, although they are
+    /// Faults of the images, and requests that could not be met, although the images are
     /// mounted.
     pub warnings: Vec<Error>,
     /// Who verifies the objects of an image that the kernel mounts with them.
@@ -88,7 +88,7 @@ pub(super) fn because(what: &str, error: &Error) -> Error {
 /// some 150 bytes each, and a second for a million.
 const INODES: u64 = 4_000_000;
 
-/// Mounts an image on a directory and serves it from threads of its own: where options leave their
+/// Mounts an image on a directory and serves it from its own threads: where options leave their
 /// number open, no more than one for each 64 MiB that this process may use.
 ///
 /// `NotFound` or `Invalid` for a mount point that is missing or no directory, `Io` with `EBUSY`
@@ -124,10 +124,10 @@ pub fn mount(
 }
 
 /// Mounts images as layers on a directory, the topmost first, through overlayfs, and serves them
-/// from threads of its own. With an upper layer the directory is writable.
+/// from its own threads. With an upper layer the directory is writable.
 ///
 /// Fails as [`mount`] does, and with `Io` without CAP_SYS_ADMIN or overlayfs, or if another mount
-/// uses the upper layer; nothing is left behind then.
+/// uses the upper layer; nothing is left then.
 pub(super) fn mount_layers(
     images: &[Arc<dyn Image>],
     upper: Option<&Upper>,
@@ -185,7 +185,7 @@ fn by_kernel(
     Ok(Mounted::new(session, None, losses))
 }
 
-/// Computes what the kernel mounts; unless it was asked for, only what shows all of the image and
+/// Computes what the kernel mounts; unless requested, only what shows all of the image and
 /// does not take long.
 fn kernel_backing(
     image: &Arc<dyn Image>,

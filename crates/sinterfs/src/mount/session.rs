@@ -88,7 +88,7 @@ impl Session {
     /// Unmounts and waits for the end.
     ///
     /// # Errors
-    /// `Io` with `EBUSY`, and still mounted, if it is in use; those of [`Self::wait`].
+    /// `Io` with `EBUSY`, and still mounted, if it is in use; the errors of [`Self::wait`].
     pub fn unmount(&mut self) -> Result<()> {
         self.served.unmounter().unmount(false)?;
         self.wait()
@@ -130,7 +130,7 @@ impl Session {
     /// the next signal.
     ///
     /// # Errors
-    /// Those of [`Self::wait`].
+    /// The errors of [`Self::wait`].
     pub fn serve(&mut self) -> Result<Ended> {
         let ended = self.served.serve();
         let finished = self.watchers.finish();

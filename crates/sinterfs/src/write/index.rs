@@ -5,7 +5,9 @@
 //! is an error, and never stored.
 
 use sinterfs_format::IndexWriter;
-use sinterfs_model::{Content, ContentMap, Error, MapExtent, NodeId, Observer, Result, Source, Tree};
+use sinterfs_model::{
+    Content, ContentMap, Error, MapExtent, NodeId, Observer, Result, Source, Tree,
+};
 use sinterfs_pipeline::WarningCounter;
 use sinterfs_source::Transform;
 

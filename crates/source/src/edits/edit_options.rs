@@ -50,7 +50,7 @@ pub struct Edits {
     pub shard: Option<Shard>,
     /// Which extended attributes of the source, or of added files, are kept.
     pub xattrs: XattrFilter,
-    /// Whether each name of a file becomes a file of its own.
+    /// Whether each name of a file becomes a separate file.
     pub separate_links: bool,
     /// Changes of owners before the definitions, whose own owners stay so.
     pub owners: Transform,
@@ -73,7 +73,7 @@ pub struct Edits {
     pub marks: LayerMarks,
 }
 
-/// What becomes of the names and attributes by which a layer hides those of lower ones.
+/// The treatment of the names and attributes by which a layer hides names of lower layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LayerMarks {
     /// Whether names that begin with `.wh.` become whiteouts of overlayfs.

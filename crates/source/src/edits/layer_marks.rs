@@ -1,4 +1,4 @@
-//! Marks of layers in one tree: those of aufs become those of overlayfs, or are left out.
+//! Marks of layers in one tree: marks of aufs become marks of overlayfs, or are left out.
 //!
 //! Enters a tree; leaves what becomes of each entry and of the attributes of each directory. Spec:
 //! OCI image-spec, "Whiteouts"; Linux' Documentation/filesystems/overlayfs.rst. **Invariant:** a
@@ -13,8 +13,8 @@ const OPAQUE: &[u8] = b"trusted.overlay.opaque";
 /// Has overlayfs look for whiteouts in a directory that no other layer has.
 const ORIGIN: &[u8] = b"trusted.overlay.origin";
 
-/// What becomes of an entry of a directory.
-pub(super) enum Entry<'a> {
+/// The treatment of an entry of a directory.
+pub(super) enum MarkedEntry<'a> {
     /// It stays.
     Kept,
     /// It is left out.
@@ -32,17 +32,17 @@ impl LayerMarks {
     }
 
     /// Returns what becomes of an entry.
-    pub(super) fn entry<'a>(self, tree: &'a Tree, dir: NodeId, link: &Link) -> Entry<'a> {
+    pub(super) fn entry<'a>(self, tree: &'a Tree, dir: NodeId, link: &Link) -> MarkedEntry<'a> {
         let known = self.known();
         match known.of_name(tree.bytes(link.name)) {
-            None if known.is_whiteout(tree, link.node) => Entry::Dropped,
-            None => Entry::Kept,
+            None if known.is_whiteout(tree, link.node) => MarkedEntry::Dropped,
+            None => MarkedEntry::Kept,
             Some(Mark::Whiteout(hidden))
                 if !self.stripped && child(tree, dir, hidden).is_none() =>
             {
-                Entry::Whiteout(hidden)
+                MarkedEntry::Whiteout(hidden)
             }
-            Some(_) => Entry::Dropped,
+            Some(_) => MarkedEntry::Dropped,
         }
     }
 

@@ -54,7 +54,7 @@ impl FileContent for MtimeOverride {
     }
 }
 
-/// Content that is stored in a way of its own.
+/// Content that is stored in a special way.
 pub(super) struct ContentStoredApart {
     pub(super) content: Box<dyn FileContent>,
     pub(super) how: HowStored,

@@ -39,11 +39,7 @@ impl LinksBelow {
 }
 
 /// Returns the node of a name in a directory.
-pub(crate) fn child(
-    tree: &sinterfs_model::Tree,
-    dir: NodeId,
-    name: &[u8],
-) -> Option<NodeId> {
+pub(crate) fn child(tree: &sinterfs_model::Tree, dir: NodeId, name: &[u8]) -> Option<NodeId> {
     let children = tree.children(dir);
     let found = children.binary_search_by(|link| tree.bytes(link.name).cmp(name));
     children.get(found.ok()?).map(|link| link.node)

@@ -4,17 +4,17 @@
 //! the symlinks lead, as a layer is unpacked over the others: `lib/x` goes to `usr/lib/x` if `lib`
 //! is a symlink to `usr/lib`. A layer that has a member for `lib/` itself replaces the symlink.
 //! Facts: containerd's `pkg/archive` and umoci's `oci/layer` open the directory of each member
-//! within the root, through symlinks, and remove what is no directory for the member of one.
+//! within the root, through symlinks, and remove anything else that a directory of the layer has the path of.
 //! **Invariant:** a symlink leads nowhere outside of the common tree.
 
-use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use sinterfs_model::{Content, FileType, NodeId, Tree};
 
 use super::input::MergeInput;
+use super::layer::Layer;
 use super::links::Origin;
-use super::union::{Layer, Union};
+use super::union::Union;
 
 /// The most symlinks on the way to a directory, as in Linux.
 const MAX_SYMLINKS: usize = 40;
@@ -39,21 +39,6 @@ impl Places {
                 .take(count.sum())
                 .collect(),
         )
-    }
-}
-
-/// The directories that are elsewhere.
-#[derive(Debug, Default)]
-pub(super) struct Moved<'a> {
-    directories: HashSet<Origin>,
-    /// Each as one more root of its source, in the order of sources.
-    pub(super) roots: Vec<Layer<'a>>,
-}
-
-impl Moved<'_> {
-    /// Returns whether a directory of a source is elsewhere.
-    pub(super) fn has(&self, part: u32, node: NodeId) -> bool {
-        !self.directories.is_empty() && self.directories.contains(&Origin { part, node })
     }
 }
 

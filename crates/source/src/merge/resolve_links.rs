@@ -5,8 +5,9 @@
 
 use sinterfs_model::{LinkBelow, Observer};
 
+use super::layer::Layer;
 use super::links::Origin;
-use super::union::{Layer, Union};
+use super::union::Union;
 
 /// The most symlinks on the way to a file, as in Linux.
 const MAX_SYMLINKS: usize = 40;

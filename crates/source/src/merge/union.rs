@@ -11,22 +11,12 @@ use sinterfs_model::{Content, FileType, Meta, NodeId, Result, Tree, TreeBuilder,
 use super::bare_marks::bare_marks;
 use super::conflicts::{Conflict, Conflicts};
 use super::input::{MergeInput, MergeOptions};
+use super::layer::{Layer, Moved};
 use super::links::{LinksBelow, Origin, child};
-use super::moved::Moved;
 use super::whiteouts::{Mark, WhiteoutMarks};
 
 /// A directory without links yet.
 const DIRECTORY: Content = Content::Directory { first: 0, count: 0 };
-
-/// What one source has at a path of the common tree.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Layer<'a> {
-    pub(super) part: u32,
-    /// The path from here to the root of the source; empty within the source.
-    pub(super) mount_path: &'a [u8],
-    /// The node of the source; what is placed at the end of `mount_path` while that is not empty.
-    pub(super) node: NodeId,
-}
 
 /// A directory that is not merged yet.
 struct OpenDirectory<'a> {

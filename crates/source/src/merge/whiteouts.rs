@@ -1,6 +1,6 @@
 //! Whiteouts: marks in a layer that hide names of lower layers.
 //!
-//! Spec: OCI image-spec, "Image Layer Filesystem Changeset", "Whiteouts" (those of aufs); Linux'
+//! Spec: OCI image-spec, "Image Layer Filesystem Changeset", "Whiteouts" (as in aufs); Linux'
 //! Documentation/filesystems/overlayfs.rst, "whiteouts and opaque directories".
 //! **Invariant:** a mark is never a name of the common tree, and hides names of lower layers only.
 

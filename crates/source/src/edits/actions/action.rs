@@ -71,7 +71,7 @@ impl Action {
     }
 
     /// Returns whether it stores content uncompressed, which formats that compress each block as
-    /// a choice of its own can do.
+    /// a separate choice can do.
     pub fn stores_uncompressed(&self) -> bool {
         matches!(self.effect, Effect::Uncompressed)
     }

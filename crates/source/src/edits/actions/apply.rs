@@ -12,11 +12,11 @@ use super::action::{Action, Effect, Reason};
 use super::expression::NamedFile;
 use crate::edits::xattrs::put;
 
-/// Actions in the order given, and what their tests depend on besides the tree.
+/// Actions in the order given, and what their tests depend on in addition to the tree.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Actions<'a> {
     pub(in super::super) all: &'a [Action],
-    /// The size of the blocks that tails are behind.
+    /// The size of the blocks before the tails.
     pub(in super::super) block: NonZeroU64,
 }
 
@@ -75,7 +75,7 @@ pub(in super::super) struct HowStored {
 /// Files by how their content is stored.
 pub(in super::super) type StoredApart = HashMap<NodeId, HowStored>;
 
-/// Changes owners and permissions; returns the files whose content is stored in a way of its own.
+/// Changes owners and permissions; returns the files whose content is stored in a special way.
 pub(in super::super) fn change(actions: Actions<'_>, tree: &mut Tree) -> StoredApart {
     let mut apart = StoredApart::new();
     let of_phase = actions.of_phase(|effect| {
@@ -173,7 +173,7 @@ pub(in super::super) fn empty(
             directories.push((node, path.to_vec()));
         }
     });
-    // what a directory holds comes behind it
+    // the entries of a directory come after it
     for (node, path) in directories.into_iter().rev() {
         let children = tree.children(node);
         if children.iter().any(|link| !removed.contains(&link.node)) {

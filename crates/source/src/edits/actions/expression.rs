@@ -86,7 +86,7 @@ pub(super) struct NamedFile<'a> {
     pub(super) node: NodeId,
     /// The path from the root, without a slash in front.
     pub(super) path: &'a [u8],
-    /// The size of the blocks that tails are behind.
+    /// The size of the blocks before the tails.
     pub(super) block: NonZeroU64,
     /// Paths that were taken off the tree.
     pub(super) gone: Option<&'a HashSet<Vec<u8>>>,
