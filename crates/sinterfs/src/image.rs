@@ -303,7 +303,7 @@ impl Image {
         start.map_or(Ok(Vec::new()), StartFirst::start_ranges)
     }
 
-    /// Decodes the blocks of a category of content (`hotness` for the files of `--hot`) into the cache,
+    /// Decodes the blocks of a category of content (`hotness` for a hot list) into the cache,
     /// and returns how many there are.
     ///
     /// # Errors

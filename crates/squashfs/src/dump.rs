@@ -2,8 +2,8 @@
 //!
 //! In: an opened image. Out: lines that depend only on the image, for people and for golden tests.
 //!
-//! **Invariant:** prints what is stored, in stored order; owners are resolved to ids. A damaged part
-//! has a line instead. Inodes after a damaged one are found by their names.
+//! **Invariant:** prints what is stored, in stored order; owners are resolved to ids. A damaged
+//! part has a line instead. Inodes after a damaged one are found by their names.
 
 use std::collections::BTreeSet;
 use std::io::Write;

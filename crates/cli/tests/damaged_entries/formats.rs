@@ -288,7 +288,8 @@ fn damaged_metadata_under_one_checksum_is_refused_by_every_walk() {
         // the section of metadata, by its type
         (
             "dwarfs",
-            "at = next(at for at in range(len(b)) if b[at:at + 6] == b'DWARFS' and b[at + 52] == 8)\n\
+            "found = (at for at in range(len(b)) if b[at:at + 6] == b'DWARFS')\n\
+             at = next(at for at in found if b[at + 52] == 8)\n\
              b[at + 70] ^= 1",
         ),
         // the resource that the header names

@@ -215,7 +215,7 @@ impl Coder {
         self.slots.of(distance)
     }
 
-    /// Encodes a symbol; `byte` is that of a literal.
+    /// Encodes a symbol; `byte` is the byte of a literal.
     #[inline]
     pub(super) fn encode(&mut self, symbol: Symbol, byte: u8) {
         let source = SymbolSource::from_word(symbol.source);

@@ -1,6 +1,6 @@
 //! Encodes LZX.
 //!
-//! **Invariant:** a stream consists of blocks with codes of their own, whose lengths are stored as
+//! **Invariant:** a stream consists of blocks with separate codes, whose lengths are stored as
 //! changes of those of the block before.
 
 use super::items::{LzxCoder, split_len};
@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(blocks_of(&noise(1, 1 << 15)), [1 << 15]);
         let blocks = blocks_of(&[prose(16_000, 1), noise(2, 16_000)].concat());
         assert_eq!(blocks.iter().sum::<usize>(), 32_000);
-        // the last one is that of the noise
+        // the last one is the match of the noise
         assert!(
             blocks.last().unwrap().abs_diff(16_000) < 1_000,
             "{blocks:?}"

@@ -1,4 +1,4 @@
-//! Stores the lengths of codewords as changes, in a code of their own.
+//! Stores the lengths of codewords as changes, in a separate code.
 //!
 //! **Invariant:** runs of zeros and of equal lengths take one symbol, where the format has one.
 

@@ -73,7 +73,7 @@ struct Xz {
     extreme: bool,
     /// The dictionary in bytes, instead of the preset's or the readers'.
     dictionary: Option<u32>,
-    /// The branch converters that are tried, besides none.
+    /// The branch converters that are tried, in addition to none.
     converters: Vec<Bcj>,
     readers: Readers,
 }

@@ -76,7 +76,7 @@ struct Zstd {
     level: i32,
     /// The window as a power of two, instead of the level's.
     window: Option<u32>,
-    /// Whether to look for matches far apart with a table of their own.
+    /// Whether to look for matches far apart with a separate table.
     long: bool,
 }
 

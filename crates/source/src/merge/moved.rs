@@ -4,7 +4,7 @@
 //! the symlinks lead, as a layer is unpacked over the others: `lib/x` goes to `usr/lib/x` if `lib`
 //! is a symlink to `usr/lib`. A layer that has a member for `lib/` itself replaces the symlink.
 //! Facts: containerd's `pkg/archive` and umoci's `oci/layer` open the directory of each member
-//! within the root, through symlinks, and remove anything else that a directory of the layer has the path of.
+//! within the root, through symlinks, and remove other files in its place.
 //! **Invariant:** a symlink leads nowhere outside of the common tree.
 
 use std::sync::OnceLock;

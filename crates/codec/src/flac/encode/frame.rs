@@ -45,7 +45,7 @@ impl Frames {
         }
     }
 
-    /// Makes the frames of a run; `number` is that of its first sample.
+    /// Makes the frames of a run; `number` is the number of its first sample.
     pub(super) fn encode(&mut self, channels: &[Vec<i32>], number: u64) -> Result<Vec<Frame>> {
         let channels: Vec<&[i32]> = channels.iter().map(Vec::as_slice).collect();
         self.shortest(&channels, number, self.effort.halvings)
@@ -201,7 +201,7 @@ fn header(out: &mut Writer, kinds: u64, samples: usize, number: u64) -> Result<(
     let mut head = Writer::default();
     // the sync code, and variable block sizes
     head.put(0xfff9, 16);
-    // the code for an explicit number of samples; the rate is that of the stream
+    // the code for an explicit number of samples; the stream has the rate
     let short = samples <= 256;
     head.put(if short { 6 } else { 7 } << 4, 8);
     head.put(kinds, 8);
