@@ -34,7 +34,7 @@ typedef struct sinterfs_mount sinterfs_mount;
 // How to mount images; made by `sinterfs_mount_options_new`.
 typedef struct sinterfs_mount_options sinterfs_mount_options;
 
-// How to open an image; made by `sinterfs_options_new`.
+// Options for opening an image; made by `sinterfs_options_new`.
 typedef struct sinterfs_options sinterfs_options;
 
 // The attributes of a file. Times are seconds since 1970 and nanoseconds after that second.
@@ -68,7 +68,7 @@ typedef struct sinterfs_attributes {
   uint32_t nlink;
   // The number of the driver of a device.
   uint32_t rdev_major;
-  // The number of the device among those of its driver.
+  // The number of the device among its driver's devices.
   uint32_t rdev_minor;
   // 0.
   uint32_t reserved[7];

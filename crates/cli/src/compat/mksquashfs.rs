@@ -49,9 +49,10 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
             "with -stream the image is -, standard output",
         ));
     }
-    let former = match streams {
-        true => None,
-        false => FormerImage::of(&parsed, &image)?,
+    let former = if streams {
+        None
+    } else {
+        FormerImage::of(&parsed, &image)?
     };
     let directory = directory_of(&operands, &parsed);
     let sources = Sources::of(&parsed, operands, former.as_ref())?;

@@ -203,10 +203,7 @@ fn without_tuning(options: &OsStr, parsed: &Parsed, tool: &str) -> OsString {
             .next()
             .unwrap_or_default();
         let is_same = |known: &&str| known.as_bytes() == name;
-        match TUNING
-            .iter()
-            .find(|(known, _)| known.iter().any(|one| is_same(one)))
-        {
+        match TUNING.iter().find(|(known, _)| known.iter().any(is_same)) {
             Some((_, why)) => {
                 let name = String::from_utf8_lossy(name);
                 let note = format!("{tool} -o {name} has no effect here: {why}");

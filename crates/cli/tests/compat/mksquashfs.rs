@@ -318,8 +318,8 @@ fn images_are_appended_to_as_by_mksquashfs() {
         (&["b", "ours.sqfs", "-no-hardlinks"], "-noappend"),
         (&["b", "ours.sqfs", "-repro-time", "1"], "-noappend"),
         (&["b", "ours.sqfs", "-o", "4096"], "-o with an image"),
-        (&["b", "behind.sqfs"], "no SquashFS image"),
-        (&["b", "b/f"], "no SquashFS image"),
+        (&["b", "behind.sqfs"], "not a SquashFS image"),
+        (&["b", "b/f"], "not a SquashFS image"),
         (&["-", "ours.sqfs", "-tar"], "-noappend"),
     ] {
         let refused = called(work, "mksquashfs", arguments);
