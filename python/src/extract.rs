@@ -59,6 +59,7 @@ pub fn extract(
         time: None,
         xattrs,
         sparse,
+        max_zeros: defaults.max_zeros,
         overwrite: match overwrite {
             "refuse" => Overwrite::Refuse,
             "replace" => Overwrite::Replace,
