@@ -326,15 +326,15 @@ fn what_lies_before_a_damage_is_read() {
         };
         let cache = BlockCache::new(64 << 20, 4 << 20);
         let mut before = vec![0; 1 << 20];
-        cache.read(1, 0, &mut before, &open).unwrap();
+        cache.read(1, 0, &mut before, open).unwrap();
         assert!(before == raw[..1 << 20]);
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    let error = cache.read(1, (4 << 20) - 1, &mut [0], &open).unwrap_err();
+                    let error = cache.read(1, (4 << 20) - 1, &mut [0], open).unwrap_err();
                     assert_eq!(error.kind(), Kind::Corrupt, "{text}: {error}");
                     let mut before = vec![0; 1 << 20];
-                    cache.read(1, 0, &mut before, &open).unwrap();
+                    cache.read(1, 0, &mut before, open).unwrap();
                     assert!(before == raw[..1 << 20]);
                 });
             }
