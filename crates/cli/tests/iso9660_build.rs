@@ -389,7 +389,10 @@ fn impossible_options_are_refused() {
             "must be a power of two from 32 KiB to 1 MiB",
         ),
         (&["-C", "zstd"], "ISO 9660 has zlib"),
-        (&["-E", "nonsense"], "`nonsense` is no feature of ISO 9660"),
+        (
+            &["-E", "nonsense"],
+            "`nonsense` is not a feature of ISO 9660",
+        ),
         (&["-E", "boot-info-table"], "must follow boot=FILE"),
         (&["-E", "boot=/nowhere/file"], "cannot read the boot image"),
         (&["--label", &"x".repeat(33)], "at most 32 bytes"),

@@ -135,7 +135,6 @@ fn refuses_unsupported_options() {
     fs::create_dir(path("tree")).unwrap();
     fs::write(path("tree/boot"), "boot").unwrap();
     for (words, hint) in [
-        ("tree", "-o IMAGE is missing"),
         ("-o i", "the directory is missing"),
         ("-o i -b boot tree", "-no-emul-boot"),
         ("-o i -no-emul-boot tree", "no -b or -e"),

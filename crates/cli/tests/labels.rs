@@ -308,7 +308,7 @@ fn errors_name_the_line() {
     fs::create_dir(work.join("tree")).unwrap();
     for (text, expected) in [
         ("/a b:c:d\n\n/b\n", "line 3: a label is missing"),
-        ("/a -x b:c:d\n", "line 1: `-x` is no type"),
+        ("/a -x b:c:d\n", "line 1: `-x` is not a type"),
         ("#\n/a(?!b) b:c:d\n", "line 2: `/a(?!b)`"),
         ("/(a b:c:d\n", "line 1: `/(a`"),
         ("/a|/b b:c:d\n", "line 1: `/a|/b`"),

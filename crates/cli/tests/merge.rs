@@ -166,7 +166,7 @@ fn overlays_report_and_count_hidden_entries() {
             "{words}"
         );
         assert!(
-            words.contains("thing: that of high.dwarfs hides that of low"),
+            words.contains("thing: the entry of high.dwarfs hides that of low"),
             "{words}"
         );
 

@@ -259,7 +259,7 @@ fn images_are_chosen_by_tag_and_named_as_skopeo_does() {
         ),
         ("oci:0", "holds no container image"),
         ("dir:0", "holds no container image"),
-        ("oci-archive:old.tar", "holds no OCI layout"),
+        ("oci-archive:old.tar", "has no OCI layout"),
         ("oci-archive:0.tar", "holds no container image"),
         ("docker-archive:two.tar", "docker-archive:FILE:NAME"),
         (
@@ -343,7 +343,7 @@ fn an_image_becomes_a_container_image_and_one_again() {
         (&["t.dwarfs", "-o", "other:v1"], "something else"),
         (
             &["t.dwarfs", "-o", "new", "--platform=linux"],
-            "no platform",
+            "not a platform",
         ),
         (&["t.dwarfs"], "-o DIR"),
     ] {

@@ -104,7 +104,7 @@ fn compile(texts: &[String]) -> Result<Option<RegexSet>> {
         let last = text.lines().last().unwrap_or_default();
         let last = last.trim_start_matches("error: ").to_owned();
         Error::invalid(format!(
-            "no regular expression of attributes' names: {last}"
+            "not a regular expression of attribute names: {last}"
         ))
     };
     built.map(Some).map_err(wrong)
