@@ -25,6 +25,11 @@ const OF_USERS: &[u8] = b"user.";
 
 /// Restores metadata of an open file or directory.
 pub(crate) fn of_open(job: &Extraction<'_>, file: &File, name_ref: NameRef, inode: &Inode) {
+    // the mode comes last: by it, a later extraction knows a directory that a killed one left
+    if job.options.times {
+        let done = files::set_times(file, &times(job, inode));
+        report(job, name_ref, "can't set the times", done);
+    }
     // one stat shows what is right already, and costs less than a change
     let look = job
         .target
@@ -56,10 +61,6 @@ pub(crate) fn of_open(job: &Extraction<'_>, file: &File, name_ref: NameRef, inod
         }
     } else if KEEPS.modes && !job.options.usual_modes {
         report(job, name_ref, UNSET_MODE, narrow(file, inode));
-    }
-    if job.options.times {
-        let done = files::set_times(file, &times(job, inode));
-        report(job, name_ref, "can't set the times", done);
     }
 }
 
