@@ -54,7 +54,7 @@ pub fn mount_layers(
     options: &MountOptions,
 ) -> Result<(Session, Option<Error>)> {
     if let Some(option) = options.needs_fuse() {
-        let what = format!("the mount option {option} is one of FUSE, not of overlayfs");
+        let what = format!("the mount option {option} applies only to FUSE, not to overlayfs");
         return Err(Error::invalid(what));
     }
     check_layers(layers.len())?;

@@ -500,7 +500,7 @@ mod tests {
             assert!(parsed(text).is_ok(), "{text}: {:?}", parsed(text).err());
         }
         for (text, hint) in [
-            ("foo@true", "no action foo"),
+            ("foo@true", "unknown action foo"),
             ("uid(1)@nothing(3)", "no test nothing"),
             ("uid(1)", "expected @"),
             ("uid(nobody)@true", "no `nobody`"),
