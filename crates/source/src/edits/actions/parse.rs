@@ -513,7 +513,7 @@ mod tests {
             ("fragment(boot)@true", "-sort"),
             ("exclude@file(ASCII)", "filesize"),
             ("exclude@name(+(a|b))", "extended"),
-            ("exclude@size(x)", "no number"),
+            ("exclude@size(x)", "not a number"),
         ] {
             let error = parsed(text).unwrap_err().to_string();
             assert!(
