@@ -1,4 +1,4 @@
-//! What a codec is: a decoder of its streams, and options, which encode.
+//! The trait of codecs: a decoder of its streams, and options, which encode.
 //!
 //! In: streams, blocks, options as text. Out: the other of the two. **Invariants:** a decoder
 //! returns the declared number of bytes or an error; the result of an encoder depends on the bytes
@@ -38,7 +38,7 @@ pub trait Codec: Sync {
     }
 
     /// Decodes a stream, which is not empty, into the front of `output` and returns the number of
-    /// bytes. Bytes behind the stream's end are ignored.
+    /// bytes. Bytes after the stream's end are ignored.
     fn decode_unit(&self, _stream: &[u8], _output: &mut [u8]) -> Result<usize> {
         Err(Error::unsupported("a codec of streams of a known length"))
     }
@@ -58,14 +58,14 @@ pub trait Codec: Sync {
 
 /// A stream that is decoded in steps; every call gets the same stream.
 pub trait StepDecoder: Send {
-    /// Decodes the next bytes behind what was decoded before, to `end` or the end of a unit of the
+    /// Decodes the bytes after the last decoded ones, to `end` or the end of a unit of the
     /// codec's own. `decoded` has room for the whole content and is not changed between the steps.
     fn step(&mut self, stream: &[u8], decoded: &mut Vec<u8>, end: usize) -> Result<()>;
 
     /// Checks that the content ends here.
     fn finish(&mut self, stream: &[u8], decoded: &mut Vec<u8>) -> Result<()>;
 
-    /// Returns whether the decoder has a window of its own, no longer than the decoded bytes.
+    /// Returns whether the decoder allocates a window, no longer than the decoded bytes.
     fn has_window(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! What encoders need, and the distance up to which those of this crate find repeats.
+//! The memory of encoders, and the distance up to which the encoders of this crate find repeats.
 //!
 //! In: the length of a block. Out: bytes, rounded up. **Invariant:** the estimates of memory are
 //! upper bounds for the linked versions of the libraries.
@@ -19,7 +19,7 @@ pub(super) fn log_of(len: u32) -> u32 {
     u64::from(len).next_power_of_two().trailing_zeros().max(10)
 }
 
-/// Returns what an encoder of this crate needs for a block, and `more` bytes.
+/// Returns the memory of an encoder of this crate for a block, plus `more` bytes.
 pub(super) fn own_needs(len: u32, more: u64) -> MemoryNeeds {
     // a word a position and what the groups are dealt in, of what the table covers at a time, and
     // the tools of a thread for each slice

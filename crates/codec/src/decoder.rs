@@ -3,7 +3,7 @@
 //! In: a whole stream in memory. Out: its content up to a position that advances in steps.
 //!
 //! **Invariant:** the declared length is compared with the limit before anything is allocated, and
-//! never exceeded. The last step succeeds only if the stream ends there; damage behind the decoded
+//! never exceeded. The last step succeeds only if the stream ends there; damage after the decoded
 //! position is not detected yet.
 
 use std::fmt;
@@ -15,7 +15,7 @@ use super::codec::StepDecoder;
 use super::table::CodecId;
 use super::{check_limit, with_room, wrong_length};
 
-/// The bytes that a step decodes if the codec has no unit of its own: half a millisecond or less.
+/// The bytes that a step decodes if the codec has no units: half a millisecond or less.
 /// (brotli decodes up to a window at once and then returns it step by step.)
 const STEP: usize = 64 << 10;
 

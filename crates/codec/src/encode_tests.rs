@@ -1,4 +1,4 @@
-//! What is encoded decodes again, by libraries that are not the encoder's where there are some.
+//! Encoded blocks decode again, where possible by libraries other than the encoder's.
 
 use std::io::Read;
 

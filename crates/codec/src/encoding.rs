@@ -190,7 +190,7 @@ static GENERAL_DIALECT: Dialect = Dialect {
 /// The codecs of a format, and how it spells them.
 #[derive(Debug)]
 pub struct Dialect {
-    /// The format's name in messages; `None` for what is no format's own.
+    /// The format's name in messages; `None` if the text belongs to no format.
     pub format: Option<&'static str>,
     /// What decodes the streams.
     pub readers: Readers,

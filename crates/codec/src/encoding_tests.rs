@@ -107,7 +107,7 @@ fn round_trip_of_large_blocks() {
     }
 }
 
-/// Blocks that share bytes, so that what a context remembers would show.
+/// Blocks that share bytes, so that leftovers of an earlier one in a context would be seen.
 fn related_blocks() -> Vec<Vec<u8>> {
     let long = sample(200_000);
     let mut blocks = vec![

@@ -5,7 +5,7 @@
 //! reverse by an [`Encoding`], which names a codec with its options. A new codec is a folder, a row
 //! of `table.rs`, and the id that a format gives it.
 //!
-//! **Invariants:** knows no format: what a format writes around a codec's stream (sizes, ids) is
+//! **Invariants:** knows no format: the bytes around a codec's stream (sizes, ids) are
 //! the format's business. A decoder returns exactly the declared number of bytes or an error;
 //! nothing is allocated above the caller's limit (xz and brotli also have a window, bounded in
 //! their modules). Contexts of zlib and zstd are kept per thread, so a thread that has encoded with

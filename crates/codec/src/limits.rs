@@ -8,10 +8,10 @@
 ))]
 use sinterfs_model::Error;
 
-/// The largest dictionary that a stream may need, in bytes: that of `xz -9`.
+/// The largest dictionary that a stream may need, in bytes, as `xz -9` uses it.
 pub const MAX_DICTIONARY: u64 = 64 << 20;
 
-/// The longest content of a stream that is decoded in part, in bytes: that of EROFS.
+/// The longest content of a stream that is decoded in part, in bytes: the limit of EROFS.
 pub const MAX_CONTENT: usize = 12 << 20;
 
 /// Makes the error for a stream with more content than the output holds.

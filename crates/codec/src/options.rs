@@ -67,7 +67,7 @@ impl<'a> Options<'a> {
         self.name
     }
 
-    /// Returns what decodes the streams.
+    /// Returns the decoder of the streams.
     pub fn readers(&self) -> Readers {
         self.readers
     }

@@ -1,7 +1,7 @@
-//! The window of the optimal parsers of LZMA and LZMS: for each position the cheapest way to it
+//! The window of the optimal parsers of LZMA and LZMS: for each position the cheapest path to it
 //! that is known.
 //!
-//! In: offers of symbols. Out: the symbols of the cheapest way.
+//! In: offers of symbols. Out: the symbols of the cheapest path.
 //!
 //! **Invariant:** each node up to the last one is reached by a step from a node before it.
 
@@ -44,7 +44,7 @@ pub(super) trait CoderState: Copy {
     /// What it knows before the first symbol.
     const START: Self;
 
-    /// Returns what it knows after one more symbol.
+    /// Returns the coder's state after one more symbol.
     fn after(self, source: u32, length: usize) -> Self;
 }
 
@@ -54,7 +54,7 @@ const WINDOW: usize = 1 << 11;
 /// Nodes that may be written: a match, a literal and another match after the window.
 const NODES: usize = WINDOW + 2 * MAX_MATCH + 2;
 
-/// How a node is reached: its last match alone.
+/// The step to a node: its last match only.
 pub(super) const ALONE: u16 = u16::MAX;
 
 /// The last step of the cheapest way to a node.
@@ -76,7 +76,7 @@ impl Step {
     };
 }
 
-/// The nodes and what is known of each.
+/// The nodes and the state of each.
 #[derive(Debug)]
 pub(super) struct ParseWindow<H> {
     /// What the cheapest way to each node costs; apart from the rest, since most offers only look
@@ -113,13 +113,13 @@ impl<H: CoderState> ParseWindow<H> {
         index == self.last || index >= WINDOW
     }
 
-    /// Returns the price of a node that is settled, and what the coder knows there.
+    /// Returns the price of a settled node, and the coder's state there.
     #[inline(always)]
     pub(super) fn at(&self, index: usize) -> (u32, H) {
         (self.costs[index], self.heads[index])
     }
 
-    /// Works out what the coder knows at a node from how it is reached.
+    /// Computes the coder's state at a node from the step that reaches it.
     pub(super) fn settle(&mut self, index: usize) {
         let step = self.steps[index];
         let length = usize::from(step.length);

@@ -1,7 +1,7 @@
 //! Work in parts that idle threads share with its owner.
 //!
 //! In: a number of parts, and permits of idle threads. Out: the results in order. **Invariants:** a
-//! result depends on its part alone; all threads have ended on return; a panic in one is a panic of
+//! result depends only on its part; all threads have ended on return; a panic in one is a panic of
 //! the caller.
 
 use std::panic::resume_unwind;

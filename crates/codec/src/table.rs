@@ -91,7 +91,7 @@ impl CodecId {
         row.map(|&(_, codec)| codec).ok_or_else(|| self.left_out())
     }
 
-    /// Decodes a stream into the front of `output` and returns the number of bytes. Bytes behind
+    /// Decodes a stream into the front of `output` and returns the number of bytes. Bytes after
     /// the stream's end are ignored.
     ///
     /// Fails with `Corrupt` for a damaged stream and for one with more content than `output` holds,

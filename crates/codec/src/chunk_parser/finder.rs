@@ -15,11 +15,11 @@ use super::items::{Coder, FoundMatch};
 pub(crate) struct Effort {
     /// How many earlier positions are compared.
     pub(crate) depth: u32,
-    /// A match of so many bytes is taken without a search for others.
+    /// A match of this length is taken without a search for others.
     pub(crate) nice: usize,
     /// How many positions in a match that is taken so can be found later.
     pub(crate) noted: usize,
-    /// How often the items are chosen by their prices; 0 for those of a quick look.
+    /// How often the items are chosen by their prices; 0 for the quick parse only.
     pub(crate) passes: u32,
 }
 
@@ -109,7 +109,7 @@ impl MatchList {
         self.count += usize::from(is_match);
     }
 
-    /// Returns the room behind the last match, which must have been reserved.
+    /// Returns the room after the last match, which must have been reserved.
     #[inline(always)]
     fn room(&mut self) -> Option<MatchRoom<'_>> {
         Some(MatchRoom {
@@ -147,7 +147,7 @@ struct Trees<P> {
     triples: Vec<P>,
     /// The roots: the last position of each four bytes.
     roots: Vec<P>,
-    /// For each position the nearest ones with smaller and with larger bytes behind them.
+    /// For each position the nearest ones that are followed by smaller and by larger bytes.
     children: Vec<P>,
 }
 
@@ -193,7 +193,7 @@ impl<P: TreePosition> Trees<P> {
             table.clear();
             table.resize(1 << bits, start);
         }
-        // what is older is never looked at
+        // older positions are never looked at
         let places = 2 * chunk.len();
         self.children
             .resize(places.max(self.children.len()), P::NONE);
@@ -303,7 +303,7 @@ impl<P: TreePosition> Growth<'_, P> {
             };
             let there = &chunk[earlier..][..own.len()];
             let side;
-            // no branch for what cannot be predicted
+            // the outcome cannot be predicted, so no branch
             (len, side) = order(own, there, len);
             if WANTED {
                 let distance = at.wrapping_sub(earlier);

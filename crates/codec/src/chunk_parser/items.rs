@@ -2,9 +2,9 @@
 //!
 //! **Invariant:** an item has a length from 1 on; the length 1 stands for a literal.
 
-/// A coder: what items it has.
+/// The items that a coder has.
 pub(crate) trait Coder {
-    /// Whether the latest [`REPEATS`] distances have slots of their own, the first ones.
+    /// Whether the first slots stand for the latest [`REPEATS`] distances.
     const HAS_REPEATS: bool;
     /// The shortest match in bytes: 2 or 3.
     const LEAST: usize;

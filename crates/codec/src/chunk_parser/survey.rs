@@ -1,7 +1,7 @@
 //! Chooses items quickly: the longest match, unless the next position has a better one.
 //!
 //! In: a chunk and its matches. Out: items. Their statistics are the first prices of the parser and
-//! tell where a coder begins a block; the lowest levels write them as they are.
+//! decide where a coder begins a block; the lowest levels write them unchanged.
 //!
 //! **Invariant:** the items cover the range.
 

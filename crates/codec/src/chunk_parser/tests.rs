@@ -1,4 +1,4 @@
-//! What the encoders of XPRESS and LZX write decodes to the same bytes, and what nobody wrote ends
+//! Output of the encoders of XPRESS and LZX decodes to the same bytes, and random input ends
 //! in an error or in bytes.
 
 use sinterfs_testkit::noise;

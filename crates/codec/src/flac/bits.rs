@@ -78,7 +78,7 @@ impl<'a> Bits<'a> {
         Ok((self.take(count)? << (64 - count)).cast_signed() >> (64 - count))
     }
 
-    /// Reads zeros and the one behind them; returns the number of zeros.
+    /// Reads zeros and the one after them; returns the number of zeros.
     #[inline]
     pub(super) fn zeros(&mut self) -> Result<u64> {
         let mut zeros = 0;
@@ -99,7 +99,7 @@ impl<'a> Bits<'a> {
     }
 
     /// Reads a Rice code with a parameter of up to 30: the number of zeros before the one, and the
-    /// `parameter` bits behind it.
+    /// `parameter` bits after it.
     #[inline]
     pub(super) fn rice(&mut self, parameter: u32) -> Result<(u64, u64)> {
         if self.have < 40 {

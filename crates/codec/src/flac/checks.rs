@@ -1,4 +1,4 @@
-//! What decoder and encoder share: stream information, checksums, widths, the error of a stream.
+//! Shared by decoder and encoder: stream information, checksums, widths, the error of a stream.
 
 use sinterfs_model::Error;
 
@@ -36,7 +36,7 @@ pub(super) fn crc16(bytes: &[u8]) -> u16 {
     })
 }
 
-/// The contribution of a byte to the CRC-16 with zero to three bytes behind it.
+/// The contribution of a byte to the CRC-16 when zero to three bytes follow it.
 #[expect(
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,

@@ -5,7 +5,7 @@
 //! and the attack of notes, long ones the rest. Rate and MD5 are unknown: the stream declares 48
 //! kHz and no MD5, since a block of an image needs neither.
 //!
-//! **Invariant:** depends on samples and effort alone: no function is used whose result differs
+//! **Invariant:** depends only on samples and effort: no function is used whose result differs
 //! between machines (`sin`, `ln`). Memory: the stream and some 50 bytes for each sample of one run.
 
 #![expect(

@@ -3,7 +3,7 @@
 //!
 //! In: a stream from `fLaC` on. Out: frame after frame of interleaved samples.
 //!
-//! **Invariant:** memory is that of one frame (65535 samples of 8 channels); all checksums of
+//! **Invariant:** one frame is in memory (65535 samples of 8 channels); all checksums of
 //! headers and frames are verified; a sample that does not fit its width is an error, so sums
 //! cannot overflow. The MD5 of the whole stream is ignored: images have their own checksums.
 
@@ -127,7 +127,7 @@ fn undo_stereo(stereo: Stereo, first: &mut [i64], second: &mut [i64]) {
             Stereo::LeftSide => (*a, *a - *b),
             Stereo::SideRight => (*a + *b, *b),
             Stereo::MidSide => {
-                // the lowest bit of left + right is that of left - right
+                // left + right and left - right have the same lowest bit
                 let sum = *a << 1 | *b & 1;
                 ((sum + *b) >> 1, (sum - *b) >> 1)
             }

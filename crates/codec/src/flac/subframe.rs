@@ -170,7 +170,7 @@ fn predict_any(coefficients: &[i64], shift: u32, width: u32, samples: &mut [i64]
     true
 }
 
-/// Reads the residuals of all samples behind the first `order`: Rice codes in partitions.
+/// Reads the residuals of all samples after the first `order`: Rice codes in partitions.
 fn residual(bits: &mut Bits<'_>, order: usize, samples: &mut [i64]) -> Result<()> {
     let parameter_bits = match bits.take(2)? {
         0 => 4,
@@ -194,7 +194,7 @@ fn residual(bits: &mut Bits<'_>, order: usize, samples: &mut [i64]) -> Result<()
     Ok(())
 }
 
-/// Reads one partition: Rice codes, or plain numbers behind the escape code.
+/// Reads one partition: Rice codes, or plain numbers after the escape code.
 fn rice_partition(bits: &mut Bits<'_>, parameter_bits: u32, partition: &mut [i64]) -> Result<()> {
     let parameter = u32::from(bits.take_u8(parameter_bits)?);
     if parameter == (1 << parameter_bits) - 1 {

@@ -1,4 +1,4 @@
-//! FLAC streams that the test writes bit by bit, and streams that nobody wrote.
+//! FLAC streams that the test writes bit by bit, and random bytes.
 
 use proptest::prelude::*;
 

@@ -17,7 +17,7 @@ pub(super) fn decode(stream: &[u8], output: &mut [u8]) -> Result<usize> {
     read_whole("lz4", &mut decoder, output)
 }
 
-/// Returns whether the blocks of a frame and what follows them are in the stream (LZ4 frame format
+/// Returns whether the blocks of a frame and its end are in the stream (LZ4 frame format
 /// 1.6).
 fn is_whole(stream: &[u8]) -> bool {
     let Some(&flags) = stream.get(4) else {

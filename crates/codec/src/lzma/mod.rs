@@ -1,4 +1,4 @@
-//! LZMA with the header of `.lzma` files, and what .xz has in common with it.
+//! LZMA with the header of `.lzma` files, and the parts that .xz shares with it.
 
 mod decode;
 mod encode;
@@ -22,7 +22,7 @@ pub(crate) use self::liblzma::{
 /// The presets of liblzma.
 pub(crate) const LEVELS: RangeInclusive<i32> = 0..=9;
 
-/// Returns the memory for a block of `len` bytes with a dictionary of up to so many bytes.
+/// Returns the memory for a block of `len` bytes with a dictionary of up to `dictionary` bytes.
 pub(crate) fn dictionary_memory(dictionary: u32, len: u32) -> u64 {
     // binary trees: the dictionary twice, two links a position, hash tables
     let dictionary = u64::from(dictionary).min(1 << log_of(len));

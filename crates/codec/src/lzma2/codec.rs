@@ -98,7 +98,7 @@ impl Encode for Lzma2 {
     }
 
     fn memory_needs(&self, len: u32) -> Option<MemoryNeeds> {
-        // a converted copy; what the trial makes of it is gone before the stream is there
+        // a converted copy; the trial's memory is free before the stream is allocated
         let converted = u64::from(len) + covered(len) / 16;
         Some(own_needs(len, self.binary.map_or(0, |_| converted)))
     }

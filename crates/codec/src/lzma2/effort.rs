@@ -1,4 +1,4 @@
-//! What a level means to the table and the parsers.
+//! The settings of the table and the parsers for each level.
 
 /// How symbols are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,11 +13,11 @@ pub(super) struct Effort {
     pub(super) parser: Parser,
     /// The longest match that the table looks for.
     pub(super) depth: usize,
-    /// A match of so many bytes is taken at once.
+    /// A match of this length is taken without a further search.
     pub(super) nice: usize,
     /// Whether the last place of each four bytes is a match to choose from.
     pub(super) quads: bool,
-    /// Symbols after which the tables of prices are worked out anew.
+    /// Symbols after which the tables of prices are computed again.
     pub(super) stale: usize,
 }
 

@@ -1,6 +1,6 @@
 //! A block in, an .xz stream out: the table, and the slices of the block coded by several threads.
 //!
-//! **Invariant:** neither what a thread encoded before nor the number of threads shows in the
+//! **Invariant:** neither what a thread encoded before nor the number of threads changes the
 //! result.
 
 use std::cell::RefCell;
@@ -41,7 +41,7 @@ impl Lzma2Options {
 }
 
 thread_local! {
-    /// Small tables are dear to make for what they are used for, so each thread keeps its own.
+    /// Making small tables costs more than using them, so each thread keeps a set.
     static ENCODER: RefCell<Encoder> = RefCell::new(Encoder::new(MAX_COVER, SLICE));
 }
 

@@ -13,7 +13,7 @@ use crate::match_finder::{Finder, agreement};
 /// What a byte costs as a literal, roughly, in bits.
 const LITERAL: i32 = 7;
 
-/// What a match costs besides its distance, roughly, in bits; one of the last distances costs no
+/// The rough cost of a match without its distance, in bits; one of the last distances costs no
 /// more.
 const MATCH: i32 = 9;
 const REP: i32 = 6;

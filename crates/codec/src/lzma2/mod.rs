@@ -2,7 +2,7 @@
 //!
 //! In: a block. Out: one .xz stream of one block with a CRC64, which every reader of .xz decodes.
 //!
-//! **Invariants:** the result depends on the block and the options alone. Besides the block and the
+//! **Invariants:** the result depends on the block and the options only. Besides the block and the
 //! stream, 5 bytes for each byte of the block (6 at worst; for 64 MiB of it at most) and some 8 MiB
 //! are held, and each thread that shares the block has some 7 MiB; all with a memory permit
 //! ([`sinterfs_workers::WorkerPermits::reserve_memory`]). A trial of branch converters takes three

@@ -1,12 +1,12 @@
-//! What LZMA knows of its input: the state, the last distances and the probabilities of all bits.
+//! The model of LZMA: the state, the last distances and the probabilities of all bits.
 //!
-//! **Invariant:** names and numbers are those of the LZMA format (the specification in the LZMA
+//! **Invariant:** names and numbers are as in the LZMA format (the specification in the LZMA
 //! SDK): 12 states, 4 last distances, 4 classes of lengths for distances.
 
 use super::range::EVEN;
 pub(super) use crate::parse_window::{MAX_MATCH, MIN_MATCH};
 
-/// How many classes of lengths have distances of their own.
+/// The number of classes of lengths, each with its own distances.
 pub(super) const LENGTH_CLASSES: usize = 4;
 
 /// Distances below this have probabilities for all of their bits.
@@ -131,7 +131,7 @@ impl LengthModel {
     };
 }
 
-/// The probabilities of one literal coder: 256 alone, 512 beside the byte that a match would give.
+/// The probabilities of one literal coder: 256 for plain literals, 512 beside the matched byte.
 pub(super) type LiteralModel = [u16; 1024];
 
 /// All probabilities.

@@ -31,13 +31,13 @@ pub(super) struct Optimal {
     prices: Prices,
     /// Symbols since the prices were worked out.
     age: usize,
-    /// Symbols after which they are worked out anew.
+    /// Symbols after which they are computed again.
     stale: usize,
-    /// A match of so many bytes is taken at once.
+    /// A match of this length is taken without a further search.
     nice: usize,
 }
 
-/// A node while what follows it is worked out.
+/// A node while its successors are computed.
 struct Here {
     index: usize,
     position: usize,
@@ -166,7 +166,7 @@ impl Optimal {
         None
     }
 
-    /// Offers what is one byte long, and a literal before the last distance.
+    /// Offers the symbols of one byte, and a literal before the last distance.
     #[inline]
     fn single(&mut self, block: &[u8], coder: &Coder, here: &Here) {
         let model = &coder.model;

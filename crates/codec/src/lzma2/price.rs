@@ -89,7 +89,7 @@ pub(super) fn literal_beside(probabilities: &LiteralModel, byte: u8, beside: u8)
     price
 }
 
-/// Works out the prices of all values in a tree, each besides `price`; there are as many as `SIZE`.
+/// Computes the prices of all `SIZE` values in a tree, each added to `price`.
 fn tree<const SIZE: usize>(tree: &[u16; SIZE], price: u32, prices: &mut [u32]) {
     // each level of the tree after the one above it, from the last node on: none is needed twice
     prices[0] = price;
@@ -177,7 +177,7 @@ impl Prices {
         }
     }
 
-    /// Works all tables out anew, for so many different places of positions.
+    /// Computes all tables again, for this number of position states.
     pub(super) fn refresh(&mut self, model: &Model, places: usize) {
         self.match_length.refresh(&model.match_length, places);
         self.rep_length.refresh(&model.rep_length, places);

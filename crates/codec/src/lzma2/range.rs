@@ -1,6 +1,6 @@
 //! The range coder: bits with adaptive probabilities in, bytes out.
 //!
-//! **Invariant:** what is written decodes by the LZMA range decoder, which starts with five bytes
+//! **Invariant:** the output decodes by the LZMA range decoder, which starts with five bytes
 //! of which the first is zero. Carries reach back into bytes that are written already.
 
 /// Bits of a probability; 1 << 11 is certainty.
@@ -9,7 +9,7 @@ pub(super) const PROBABILITY_BITS: u32 = 11;
 /// The probability of a bit that nothing is known of.
 pub(super) const EVEN: u16 = 1 << (PROBABILITY_BITS - 1);
 
-/// How fast a probability follows what is seen.
+/// How fast a probability adapts.
 const MOVE_BITS: u32 = 5;
 
 /// Below this the range is widened by a byte.
@@ -69,7 +69,7 @@ impl RangeEncoder {
     pub(super) fn bit(&mut self, probability: &mut u16, bit: u32) {
         let p = u32::from(*probability);
         let bound = (self.range >> PROBABILITY_BITS).wrapping_mul(p);
-        // without a branch: bits that are hard to foretell are what this coder is for
+        // without a branch: the bits that this coder gets are hard to predict
         let one = 0u32.wrapping_sub(bit);
         self.low = self.low.wrapping_add(u64::from(bound & one));
         let rest = self.range.wrapping_sub(bound);

@@ -3,7 +3,7 @@
 //! Slices are coded apart from each other, so that several threads share a block: each begins with
 //! new probabilities, but its matches reach back into the slices before it.
 //!
-//! **Invariant:** what a thread encoded before does not show in the result.
+//! **Invariant:** the result does not depend on what a thread encoded before.
 
 mod micro;
 
@@ -92,7 +92,7 @@ impl SliceEncoder {
         chunks.finish()
     }
 
-    /// Forgets other slices and looks at what is just before this one.
+    /// Forgets other slices and looks at the bytes just before this one.
     fn start(&mut self, slice: Slice<'_>, Settings { effort, reach, .. }: Settings<'_>) {
         self.symbols.clear();
         self.optimal.start(effort);

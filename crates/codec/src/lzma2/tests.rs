@@ -206,7 +206,7 @@ fn hard_inputs_take_no_more_than_others() {
     }
 }
 
-/// Bytes in which what a converter looks for is frequent, and much that only looks like it.
+/// Bytes with many instructions that a converter looks for, and many lookalikes.
 fn code(bcj: Bcj, len: usize, seed: u64) -> Vec<u8> {
     let mut code = Vec::with_capacity(len + 16);
     for bytes in noise(seed, 2 * len + 64).as_chunks::<8>().0 {

@@ -1,6 +1,6 @@
 //! Whether a branch converter gains something, by encoding all of the block quickly.
 //!
-//! In: a block and converters. Out: the best one with what it makes of the block, or none.
+//! In: a block and converters. Out: the best one with the converted block, or none.
 //!
 //! A sample would not do: several versions of one program have most of their code in common, which
 //! calls with absolute targets are not, but only a trial of the whole block sees it. Zstandard at a

@@ -1,6 +1,6 @@
 //! Prefix codes that adapt: the code is rebuilt from symbol frequencies every N symbols.
 //!
-//! **Invariant:** every symbol has a codeword, of at most 15 bits. When a code is made anew, its
+//! **Invariant:** every symbol has a codeword, of at most 15 bits. When a code is rebuilt, its
 //! counts are halved, so that newer symbols count more; the first code has equal counts.
 
 use sinterfs_model::Result;

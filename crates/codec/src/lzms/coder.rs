@@ -68,7 +68,7 @@ impl SymbolSource {
         }
     }
 
-    /// Returns what a word stands for.
+    /// Returns the symbol that a word stands for.
     #[inline]
     pub(super) fn from_word(word: u32) -> Self {
         match word {

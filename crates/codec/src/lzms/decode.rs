@@ -1,6 +1,6 @@
 //! Decodes LZMS.
 //!
-//! **Invariant:** work and memory are those of the content and of fixed tables.
+//! **Invariant:** work and memory depend on the content's length and on fixed tables.
 
 use sinterfs_model::{Error, Result};
 

@@ -3,7 +3,7 @@
 //! In: content. Out: for a position a delta of those that were met last, one of four bytes or more
 //! if there is one.
 //!
-//! **Invariant:** what is found depends on the content and the positions that were asked for.
+//! **Invariant:** the result depends on the content and the requested positions.
 
 use super::coder::Delta;
 
@@ -102,7 +102,7 @@ impl DeltaFinder {
     }
 }
 
-/// Returns by how much 8 bytes differ from those `span` bytes before, each in a byte of its own.
+/// Returns by how much each of 8 bytes differs from the one `span` bytes before it.
 #[inline(always)]
 fn steps(content: &[u8], at: usize, span: usize) -> Option<u64> {
     const HIGH: u64 = 0x8080_8080_8080_8080;

@@ -2,7 +2,7 @@
 //!
 //! In: content of up to 64 MiB. Out: a stream.
 //!
-//! **Invariant:** the stream depends on the content and the level alone. Further memory: the
+//! **Invariant:** the stream depends only on the content and the level. Further memory: the
 //! content once more, 5 bytes for each of its bytes, and some 4 MiB.
 
 use sinterfs_model::{Error, Result};

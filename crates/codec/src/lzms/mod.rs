@@ -2,7 +2,7 @@
 //!
 //! In: a stream without a header. Out: exactly the bytes that the caller asks for. And back.
 //!
-//! **Invariant:** every stream stands alone. Decisions are coded in words from its start by a range
+//! **Invariant:** streams are independent. Decisions are coded in words from its start by a range
 //! coder whose probabilities adapt; symbols and bits of numbers in words from its end by prefix
 //! codes that adapt. Targets of x86 code are translated in the whole content.
 

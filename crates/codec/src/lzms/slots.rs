@@ -2,7 +2,7 @@
 //! number in the range.
 //!
 //! **Invariant:** the ranges follow each other, and the width of each is a power of two, except
-//! that of the last one of distances.
+//! the slot of the last one of distances.
 
 use std::sync::OnceLock;
 

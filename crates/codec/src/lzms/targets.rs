@@ -54,7 +54,7 @@ fn translate(content: &mut [u8], change: impl Fn(u32, u32) -> (u32, u32)) {
     while let Some(found) = content.get(at..end).and_then(find) {
         at += found;
         let Some(instruction) = instruction(content, at) else {
-            // a jump is not translated, but neither is what looks like an instruction in its target
+            // neither a jump is translated nor bytes of its target that look like an instruction
             at += if content.get(at) == Some(&0xe9) { 5 } else { 1 };
             continue;
         };

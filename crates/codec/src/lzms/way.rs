@@ -26,13 +26,13 @@ pub(super) struct Input<'a> {
 pub(super) struct Effort {
     /// The longest match of the table.
     pub(super) depth: usize,
-    /// A match of so many bytes is taken at once.
+    /// A match of this length is taken without a further search.
     pub(super) nice: usize,
     /// Whether deltas are looked for.
     pub(super) deltas: bool,
 }
 
-/// A parser with what it keeps between symbols.
+/// A parser with its state between symbols.
 #[derive(Debug)]
 pub(super) struct Parser {
     window: ParseWindow<Knowledge>,
@@ -42,7 +42,7 @@ pub(super) struct Parser {
     effort: Effort,
 }
 
-/// A node while what follows it is worked out.
+/// A node while its successors are computed.
 struct Here {
     index: usize,
     position: usize,

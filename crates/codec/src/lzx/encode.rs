@@ -126,7 +126,7 @@ struct LzxBlocks {
 }
 
 impl LzxBlocks {
-    /// Writes a block; `counts` are those of the quick look, and then of what is written.
+    /// Writes a block; `counts` come from the quick parse, and then from the written items.
     fn encode(&mut self, block: &LzxBlock<'_>, counts: &mut BlockCounts, stream: &mut Stream) {
         let mut items = block.surveyed;
         for pass in 0..block.effort.passes {

@@ -1,4 +1,4 @@
-//! The items of LZX: what the parser of chunks has to know of them.
+//! The items of LZX, for the parser of chunks.
 //!
 //! **Invariant:** the numbers of matches are those that the format stores: 0 to 2 for the latest
 //! distances, others plus 2.

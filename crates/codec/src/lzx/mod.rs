@@ -3,7 +3,7 @@
 //!
 //! In: a stream without a header. Out: exactly the bytes that the caller asks for, at most 2 MiB.
 //!
-//! **Invariant:** every stream stands alone. The window is the chunk size of the resource, a power
+//! **Invariant:** streams are independent. The window is the chunk size of the resource, a power
 //! of two, also for its last chunk. Calls of x86 code are always translated, with 12,000,000 as the
 //! file size.
 

@@ -89,7 +89,7 @@ static PRODUCTS: [u32; FEW] = {
     products
 };
 
-/// Returns what symbols cost in a code that is made for them.
+/// Returns the cost of symbols in the best code for them.
 fn cost(counts: &[u32], others: &[u32]) -> u32 {
     let (mut total, mut known, mut used) = (0, 0, 0);
     for (count, other) in counts.iter().zip(others) {
@@ -156,7 +156,7 @@ pub(super) fn split(items: &[Item], parts: &mut Vec<LzxPart>) {
     }
 }
 
-/// Computes what is saved if a part and the next one are in one block.
+/// Computes the bits saved by joining a part and the next one in one block.
 fn measure(parts: &mut [LzxPart], at: usize) {
     let gain = match &parts[at..] {
         [part, next, ..] => {

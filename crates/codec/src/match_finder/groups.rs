@@ -262,7 +262,7 @@ impl Groups {
         Some(self.dealt.clone())
     }
 
-    /// Deals out those of the positions in a stretch.
+    /// Deals out the positions in a stretch.
     fn deal_stretch(&self, bytes: &[u8], range: Range<usize>, streams: &mut Streams) {
         let begin = self.dealt.start;
         streams.start(range.start, range.len(), self.dealt.len());

@@ -45,7 +45,7 @@ pub(in super::super) fn agreement(
     extend(block, later, earlier, 0, most)
 }
 
-/// As [`agreement`], where so many bytes are known to agree.
+/// As [`agreement`], where the first `known` bytes are known to agree.
 #[inline(always)]
 pub(in super::super) fn extend(
     block: &[u8],

@@ -3,7 +3,7 @@
 //! In: a block. Out: for each position a few earlier ones with equal bytes, and slices of the block
 //! that threads encode apart from each other.
 //!
-//! **Invariants:** what is found depends on the block alone. Besides the block, 5 bytes for each of
+//! **Invariants:** the result depends only on the block. Besides the block, 5 bytes for each of
 //! its bytes (6 at worst; for 64 MiB of it at most) are held, and some 7 MiB for each thread.
 
 mod groups;

@@ -14,7 +14,7 @@ const FEW: usize = 12;
 /// Bytes of a key.
 const KEY: usize = 8;
 
-/// Keys that have lost more are read anew before they are compared: few of the others agree to
+/// Keys that have lost more are read again before they are compared: few of the others agree to
 /// their ends, and only those cost a look at the bytes.
 const WORN: usize = 4;
 
@@ -37,7 +37,7 @@ impl Suffix {
         link: Link::NONE,
     };
 
-    /// Makes the suffix at a position that agrees with the others in so many bytes.
+    /// Makes the suffix at a position that agrees with the others in `agreed` bytes.
     #[inline(always)]
     pub(super) fn new(bytes: &[u8], position: u32, rank: u32, agreed: usize) -> Self {
         Self {
@@ -120,14 +120,14 @@ impl Refiner {
         }
     }
 
-    /// Forgets what was found; sets the longest match and the number of positions.
+    /// Forgets all matches; sets the longest match and the number of positions.
     pub(super) fn start(&mut self, depth: usize, count: usize) {
         self.depth = depth;
         self.found.clear();
         self.found.resize(count, Link::NONE);
     }
 
-    /// Returns what was found for a rank: an earlier rank and a length.
+    /// Returns the match of a rank: an earlier rank and a length.
     #[inline(always)]
     pub(super) fn found(&self) -> &[Link] {
         &self.found
@@ -195,7 +195,7 @@ impl Refinement<'_> {
         self.split(part, spare, agreed, used);
     }
 
-    /// Reads the keys of a part anew.
+    /// Reads the keys of a part again.
     #[inline(always)]
     fn load(&self, part: &mut [Suffix], agreed: usize) {
         for suffix in part {
@@ -208,7 +208,7 @@ impl Refinement<'_> {
         self.positions[rank as usize] as usize
     }
 
-    /// Splits a part by the next byte and refines what it consists of.
+    /// Splits a part by the next byte and refines the pieces.
     fn split(&mut self, part: &mut [Suffix], spare: &mut [Suffix], agreed: usize, used: usize) {
         let mut counts = [0u32; 256];
         let mut seen = Bytes::default();

@@ -5,7 +5,7 @@
 //! The matches of a slice reach back into the slices before it: they come from one match table,
 //! which is filled by the same threads before.
 //!
-//! **Invariant:** neither what a thread encoded before nor the number of threads shows in the
+//! **Invariant:** neither what a thread encoded before nor the number of threads changes the
 //! result.
 
 use std::ops::Range;
@@ -34,12 +34,12 @@ const MANY: usize = 4;
 /// what they are used for.
 const KEPT: usize = 4 << 20;
 
-/// Returns how many threads share a block of so many bytes well.
+/// Returns how many threads can share a block of `len` bytes with a gain.
 pub(in super::super) fn threads(len: usize) -> usize {
     (len / SLICE / SLICES_PER_THREAD).max(1)
 }
 
-/// The part of a block that is encoded, and what is known of it.
+/// The part of a block that is encoded, with its matches.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Slice<'a> {
     /// The block up to the end of the slice.
@@ -96,7 +96,7 @@ impl Slicer {
     }
 
     /// Calls `encode` with each slice of a block, in the caller and in the places of idle threads;
-    /// each has tools of its own.
+    /// each has its own tools.
     pub(in super::super) fn encode<T, R: Send>(
         &mut self,
         block: &[u8],

@@ -6,7 +6,7 @@
 //! **Invariant:** stretches are dealt apart from each other, so that several threads share a block;
 //! what comes out depends neither on them nor on where stretches end.
 
-/// Distances that lie together: a group's are in a chain of so many each.
+/// The distances in each chunk of a group's chain.
 const CHUNK: usize = 128;
 
 /// A distance that does not end at a position.
@@ -36,7 +36,7 @@ struct Stream {
 }
 
 impl Streams {
-    /// Starts anew on a stretch of `len` positions, for so many groups.
+    /// Starts again on a stretch of `len` positions, for `groups` groups.
     pub(super) fn start(&mut self, start: usize, len: usize, groups: usize) {
         self.start = start as u32;
         self.streams.clear();
@@ -47,7 +47,7 @@ impl Streams {
         };
         self.streams.resize(groups, nothing);
         self.next.clear();
-        // new room: what is not written to is not there, and stretches are not all used alike
+        // new memory: pages that nothing is written to take none, and stretches differ in use
         self.distances = Vec::new();
         self.distances.reserve(len + groups * CHUNK);
     }
@@ -175,7 +175,7 @@ mod tests {
             .step_by(100_000)
             .map(|start| {
                 let mut streams = Streams::default();
-                // what it was used for before does not show
+                // its former use does not matter
                 for start in [start, 7, start] {
                     streams.start(start, 100_000, positions.len());
                     for at in start..start + 100_000 {

@@ -7,7 +7,7 @@
 //! reached ([`super::refine`]). So memory is walked in order but for the bytes of deep matches.
 //!
 //! **Invariants:** a link goes back; the bytes at both ends agree for the length (or more, if the
-//! length is the depth). The work is linear in the bytes times the depth, whatever the bytes are.
+//! length is the depth). The work is linear in the bytes times the depth for any input.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -23,7 +23,7 @@ pub(in super::super) const MAX_COVER: usize = 1 << POSITION_BITS;
 /// The most positions that are refined together.
 const REFINED_TOGETHER: usize = 1 << 17;
 
-/// The table, with what is needed to fill it; it may be filled again and again.
+/// The table, with the memory to fill it; it may be filled many times.
 #[derive(Debug)]
 pub(in super::super) struct MatchTable {
     /// The links; atomic because threads that fill the table write to it all over.

@@ -1,4 +1,4 @@
-//! Codewords of canonical prefix codes, and what symbols cost.
+//! Codewords of canonical prefix codes, and the costs of symbols.
 
 use super::lengths::LengthBuilder;
 use super::writer::WordWriter;

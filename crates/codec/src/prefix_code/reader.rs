@@ -93,7 +93,7 @@ impl<'a, const BACKWARD: bool> WordReader<'a, BACKWARD> {
 }
 
 impl<'a> WordReader<'a, false> {
-    /// Returns the next bytes of the stream behind the words that were taken.
+    /// Returns the next bytes of the stream after the words that were taken.
     #[inline]
     pub(crate) fn bytes<const N: usize>(&mut self) -> Result<[u8; N]> {
         let (bytes, rest) = self.rest.split_first_chunk().ok_or_else(ends_early)?;

@@ -2,7 +2,7 @@
 //!
 //! In: numbers with their lengths. Out: bytes.
 //!
-//! **Invariant:** bytes that are written between the bits are behind the words that a decoder has
+//! **Invariant:** bytes that are written between the bits follow the words that a decoder has
 //! taken by then: `AHEAD` words more than the bits fill.
 
 /// A writer of bits. `AHEAD` is 0, or 1 for decoders that take words early ([MS-XCA] 2.2.4).

@@ -3,7 +3,7 @@
 //! In: samples as they are in a file. Out: the bit stream that `decode` reads. Every block of
 //! samples gets the selector that takes the fewest bits.
 //!
-//! **Invariant:** depends on the samples and the packing alone; the stream exceeds the samples by
+//! **Invariant:** depends only on the samples and the packing; the stream exceeds the samples by
 //! at most a selector for each block and the start values.
 
 #![expect(

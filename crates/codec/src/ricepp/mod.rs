@@ -85,7 +85,7 @@ fn decode_block<'s>(
             let low_bits = u32::from(selector) - 1;
             for sample in samples {
                 let zigzag = (bits.zeros()? << low_bits) | u64::from(bits.take(low_bits)?);
-                // arithmetic is modulo 2^16: what is above does not show
+                // arithmetic is modulo 2^16: higher bits do not matter
                 let difference = ((zigzag >> 1) ^ (zigzag & 1).wrapping_neg()) as u16;
                 last = last.wrapping_add(difference);
                 *sample = packing.write(last);
@@ -150,7 +150,7 @@ impl<'a> Bits<'a> {
         Ok(value as u16)
     }
 
-    /// Takes zeros and the one behind them; returns the number of zeros.
+    /// Takes zeros and the one after them; returns the number of zeros.
     fn zeros(&mut self) -> Result<u64> {
         let mut zeros = 0;
         while self.word == 0 {

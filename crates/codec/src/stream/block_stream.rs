@@ -1,6 +1,6 @@
 //! Streams of blocks that are decoded one at a time.
 //!
-//! In: what decodes the next block. Out: a decoder of the stream. **Invariant:** one block is in
+//! In: the decoder of the next block. Out: a decoder of the stream. **Invariant:** one block is in
 //! memory.
 
 use std::io::{self, Read};
@@ -13,11 +13,11 @@ pub(super) trait BlockStream {
     /// The source of the stream.
     type Source;
 
-    /// Decodes the next block into `content`, in place of what it has; returns whether there was
+    /// Decodes the next block into `content`, in place of its content; returns whether there was
     /// one.
     fn next_block(&mut self, content: &mut Vec<u8>) -> io::Result<bool>;
 
-    /// Returns what follows the stream.
+    /// Returns the bytes after the stream.
     fn into_input(self) -> Input<Self::Source>;
 }
 

@@ -44,7 +44,7 @@ impl<R: BufRead + Send + 'static> Concatenated<R> {
         })
     }
 
-    /// Chooses how what follows a stream is read.
+    /// Chooses how the bytes after a stream are read.
     fn follow(&self, mut input: Input<R>) -> io::Result<State<R>> {
         input.skip_zeros()?;
         let at = input.position();

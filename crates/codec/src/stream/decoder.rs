@@ -8,6 +8,6 @@ use super::input::Input;
 
 /// A decoder of one stream, whose content ends where the stream does.
 pub(super) trait Decoder<R>: Read + Send {
-    /// Returns what follows the stream.
+    /// Returns the bytes after the stream.
     fn into_input(self: Box<Self>) -> Input<R>;
 }

@@ -70,7 +70,7 @@ impl StreamFormat {
         })
     }
 
-    /// Returns what a stream of the format is called.
+    /// Returns the name of a stream of the format.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip member",

@@ -1,7 +1,7 @@
 //! The legacy frame of LZ4, as `lz4 -l` writes it for the kernel, decoded from front to back.
 //!
 //! Spec: lz4_Frame_format.md, "Legacy frame": a magic, then blocks of up to 8 MiB of content, each
-//! after its length. **Invariant:** a frame ends where the next length is none that a block can
+//! after its length. **Invariant:** a frame ends where the next length is not one that a block can
 //! have: at the end of the file, at another magic, or at a length of zero, as the kernel has it.
 
 use std::io::{self, BufRead, Read};

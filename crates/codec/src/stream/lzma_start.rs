@@ -1,6 +1,6 @@
 //! Recognises .lzma files, which have no magic.
 //!
-//! Spec: lzma-file-format.txt of xz, 1.1. **Invariant:** what is recognised has the properties
+//! Spec: lzma-file-format.txt of xz, 1.1. **Invariant:** a recognised file has the properties
 //! that the kernel asks for (`lc=3 lp=0 pb=2`), a dictionary and a length as the xz program asks
 //! for, and a first byte of content that LZMA always has.
 

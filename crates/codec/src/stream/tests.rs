@@ -1,4 +1,4 @@
-//! What the programs themselves wrote, and streams that end too soon.
+//! Streams of the programs themselves, and streams that end too soon.
 
 #![allow(clippy::disallowed_methods, reason = "a test fails without threads")]
 
@@ -80,7 +80,7 @@ fn what_programs_wrote_comes_back() {
     assert_eq!(StreamFormat::detect(b""), None);
 }
 
-/// What each program makes of a content of its own.
+/// The output of each program for its own content.
 fn streams() -> Vec<(StreamFormat, Vec<u8>, Vec<u8>)> {
     let made = PROGRAMS.iter().zip(0_u64..);
     let made = made.filter_map(|(&(program, options, format), number)| {
@@ -99,7 +99,7 @@ fn streams_of_several_formats_follow_each_other() {
     for (first, before, one) in &streams {
         for (second, after, two) in &streams {
             for zeros in [0, 1, 2, 3, 4, 509] {
-                // what may be the length of a block of LZ4 is taken for one, as by the kernel
+                // as by the kernel, a number that may be a length of LZ4 is taken for one
                 let is_block = match second {
                     StreamFormat::Gzip => zeros == 0,
                     StreamFormat::Lzma => zeros == 1 || zeros == 2,
@@ -137,7 +137,7 @@ fn errors_say_which_stream_is_damaged() {
             let error = error.unwrap();
             assert_eq!(error.kind(), sinterfs_model::Kind::Corrupt);
             let place = error.place().unwrap();
-            // a block of LZ4 is behind the beginning of its frame
+            // a block of LZ4 follows the beginning of its frame
             let blocks = [0, 4, 7].map(|block| (at + block) as u64);
             let is_lz4 = matches!(format, StreamFormat::Lz4 | StreamFormat::Lz4Frame);
             let expected = if is_lz4 { &blocks[..] } else { &blocks[..1] };

@@ -1,4 +1,4 @@
-//! The bound on what decoders allocate for a stream.
+//! The bound on the memory of decoders of a stream.
 
-/// The largest window, as a power of two: decoders allocate what a stream asks for.
+/// The largest window, as a power of two: decoders allocate the window that a stream declares.
 pub(super) const WINDOW_LOG_MAX: u32 = 30;

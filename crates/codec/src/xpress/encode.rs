@@ -100,7 +100,7 @@ fn frequencies_of(items: &[Item]) -> Vec<u32> {
     frequencies
 }
 
-/// Writes what a symbol does not say of a length.
+/// Writes the part of a length that its symbol does not contain.
 fn long_length(len: usize, writer: &mut WordWriter<1>) {
     let Some(more) = len.checked_sub(15) else {
         return;

@@ -33,7 +33,7 @@ pub fn stored(raw: &[u8]) -> Vec<u8> {
 fn adler32(bytes: &[u8]) -> u32 {
     const BASE: u32 = 65521;
     let (mut low, mut high) = (1u32, 0u32);
-    // sums of so many bytes fit in 32 bits
+    // the sums of this many bytes fit in 32 bits
     for piece in bytes.chunks(5552) {
         for byte in piece {
             low += u32::from(*byte);

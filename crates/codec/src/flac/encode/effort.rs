@@ -1,9 +1,9 @@
-//! How much the encoder tries for smaller frames, by level.
+//! The settings of the encoder for each level.
 
 /// The effort of the encoder.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
-    /// The highest order of a linear predictor; 0 for the fixed ones alone.
+    /// The highest order of a linear predictor; 0 for the fixed ones only.
     pub(super) order: usize,
     /// Predictors are made for the whole frame and for parts of it, down to this fraction.
     pub(super) parts: usize,

@@ -51,7 +51,7 @@ impl Frames {
         self.shortest(&channels, number, self.effort.halvings)
     }
 
-    /// Makes one frame, or those of both halves if they are shorter.
+    /// Makes one frame, or a frame for each half if the two are shorter.
     fn shortest(&mut self, run: &[&[i32]], number: u64, halvings: u32) -> Result<Vec<Frame>> {
         let whole = self.frame(run, number)?;
         let len = whole.samples;

@@ -7,7 +7,7 @@
 /// The most coefficients of a predictor.
 pub(super) const MAX_ORDER: usize = 32;
 
-/// Integer coefficients, that of the last sample first.
+/// Integer coefficients, in the order from the last sample back.
 #[derive(Debug, Clone)]
 pub(super) struct Predictor {
     coefficients: [i16; MAX_ORDER],

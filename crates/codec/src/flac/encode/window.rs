@@ -1,6 +1,6 @@
 //! Windows: the weights of samples before a predictor is made for them.
 //!
-//! **Invariant:** made of sums and products alone, so that they are the same on every machine; the
+//! **Invariant:** made of sums and products only, so that they are the same on every machine; the
 //! flanks are the cubic that is nearest to a cosine.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// Makes windows over the whole and over its parts, up to so many.
+    /// Makes windows over the whole and over its parts, up to `parts` of them.
     pub(super) fn new(parts: usize) -> Self {
         Self {
             parts,
@@ -33,7 +33,7 @@ impl Windows {
         }
     }
 
-    /// Returns the windows for a frame of so many samples.
+    /// Returns the windows for a frame of `len` samples.
     pub(super) fn of(&mut self, len: usize) -> &[Apodization] {
         let parts = self.parts;
         self.known.entry(len).or_insert_with(|| {

@@ -5,7 +5,7 @@
 //! In: machine code. Out: as many bytes, of which some are changed in place.
 //!
 //! **Invariant:** the decoder's converter, started at position 0, gives the same bytes back,
-//! whatever they are.
+//! for any input.
 
 mod arm;
 mod big_endian;

@@ -2,7 +2,7 @@
 //!
 //! The pair of AUIPC and the other is stored as an AUIPC to x2 that holds the low half of the
 //! other, and the absolute address, big-endian. Real ones to x2 (or x0) that look like that are
-//! stored as what the decoder turns into them.
+//! stored as the bytes that the decoder turns into them.
 
 /// The opcode of AUIPC.
 const AUIPC: u32 = 0x17;

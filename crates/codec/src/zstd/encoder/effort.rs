@@ -5,7 +5,7 @@
 pub(super) struct Effort {
     /// The longest match that the table looks for.
     pub(super) depth: usize,
-    /// A match of so many bytes is taken at once.
+    /// A match of this length is taken without a further search.
     pub(super) nice: usize,
     /// How often each block is parsed by its own statistics.
     pub(super) passes: u32,

@@ -8,7 +8,7 @@ const SINGLE_SEGMENT: u8 = 1 << 5;
 /// The smallest window, as a power of two.
 const MIN_WINDOW: u32 = 10;
 
-/// Starts a frame of so many bytes whose matches reach back `1 << window` bytes at most.
+/// Starts a frame of `len` bytes whose matches reach back `1 << window` bytes at most.
 pub(super) fn start(len: usize, window: u32) -> Vec<u8> {
     let len = len as u64;
     let single = len <= 1 << window;

@@ -6,7 +6,7 @@
 use super::huffman::Code;
 use super::logarithm::FRACTION;
 
-/// Up to so many literals are in one stream.
+/// The most literals in one stream.
 const SINGLE_STREAM: usize = 1023;
 
 /// Kinds of literals.

@@ -7,7 +7,7 @@
 //! codes and the recent offsets of those before it, but its matches reach back into them. A slice
 //! becomes blocks of the frame where its statistics change.
 //!
-//! **Invariants:** the result depends on the block and the options alone. Besides the block and the
+//! **Invariants:** the result depends on the block and the options only. Besides the block and the
 //! frame, 5 bytes for each byte of the block (6 at worst; for 64 MiB of it at most) are held with a
 //! memory permit ([`WorkerPermits::reserve_memory`]), and each thread has up to 24 MiB.
 
@@ -61,7 +61,7 @@ pub(super) const DEFAULT_EFFORT: u32 = 2;
 pub(super) const WINDOWS: RangeInclusive<u32> = 10..=26;
 
 thread_local! {
-    /// Small tables are dear to make for what they are used for, so each thread keeps its own.
+    /// Making small tables costs more than using them, so each thread keeps a set.
     static ENCODER: RefCell<Encoder> = RefCell::new(Encoder::new(MAX_COVER, SLICE));
 }
 

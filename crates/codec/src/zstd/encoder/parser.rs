@@ -5,7 +5,7 @@
 //! A window of nodes, one for each position, holds the cheapest ways known to it. Each node in turn
 //! offers all that may follow it: a literal, the recent offsets, and matches of every length.
 //!
-//! **Invariant:** the sequences are of the range alone, and what follows the last one are literals.
+//! **Invariant:** the sequences stay within the range; bytes after the last one are literals.
 
 use crate::match_finder::agreement;
 
@@ -30,7 +30,7 @@ pub(super) struct Input<'a> {
 /// How carefully a range is parsed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pass {
-    /// A match of so many bytes is taken at once; at most [`LENGTHS`].
+    /// A match of this length is taken without a further search; at most [`LENGTHS`].
     pub(super) nice: usize,
     /// How much dearer the second way to a node may be that is followed too; see
     /// [`super::effort::Effort`].
@@ -267,7 +267,7 @@ fn repeated(block: &[u8], position: usize, offset: u32, most: usize) -> Option<u
     Some(agreement(block, position, earlier, most))
 }
 
-/// Reads three bytes of a position that has so many.
+/// Reads three bytes at a position that has at least three.
 #[inline(always)]
 fn triple(block: &[u8], at: usize) -> u32 {
     let rest = block.get(at..).unwrap_or_default();

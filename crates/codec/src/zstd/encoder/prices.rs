@@ -93,7 +93,7 @@ impl Prices {
     }
 }
 
-/// Works out prices from counts; what does not occur counts as half.
+/// Computes prices from counts; a symbol that does not occur counts as half.
 fn price(counts: &[u32], prices: &mut [u32]) {
     let total: u32 = counts.iter().sum();
     let most = logarithm::log2(total.max(1) * 2);

@@ -3,7 +3,7 @@
 //! A stretch of the slice at a time is parsed by the statistics of what is before it, split into
 //! blocks, and each block is parsed again by its own statistics.
 //!
-//! **Invariant:** what a thread encoded before does not show in the result.
+//! **Invariant:** the result does not depend on what a thread encoded before.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ const WARM_UP: usize = 1 << 19;
 /// Bytes that are parsed before they are split into blocks.
 const STRETCH: usize = 4 * MAX_CONTENT;
 
-/// Bytes after which prices are worked out anew in the first pass.
+/// Bytes after which the first pass computes prices again.
 const STALE: usize = 4 << 10;
 
 /// How a slice is encoded.
@@ -142,7 +142,7 @@ impl SliceEncoder {
         }
     }
 
-    /// Parses a range by prices that follow what was parsed.
+    /// Parses a range with prices that adapt to the parsed symbols.
     fn first_pass(
         &mut self,
         block: &[u8],

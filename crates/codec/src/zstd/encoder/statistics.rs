@@ -1,4 +1,4 @@
-//! How often each code occurs, and what that costs.
+//! The frequency of each code, and its price.
 //!
 //! In: content and its sequences. Out: counts of literals and codes, and an estimate of the bits
 //! that a block of them takes.
@@ -23,7 +23,7 @@ pub(super) struct Statistics {
     extra_bits: u64,
 }
 
-/// Bytes of a block that do not depend on what is in it: headers, ends of streams.
+/// Bytes of a block that do not depend on its content: headers, ends of streams.
 const FIXED: u64 = 30;
 
 /// Bits of a description for each symbol that occurs, roughly.
@@ -42,7 +42,7 @@ impl Statistics {
         }
     }
 
-    /// Makes a guess at those of some content.
+    /// Guesses the statistics of some content.
     pub(super) fn guess(content: &[u8]) -> Self {
         let mut guess = Self::new();
         guess.literals = [1; 256];
@@ -111,7 +111,7 @@ impl Statistics {
         self.extra_bits += other.extra_bits;
     }
 
-    /// Lets what was counted so far weigh half.
+    /// Halves the weight of the counts so far.
     pub(super) fn halve(&mut self) {
         let counts = self
             .literals

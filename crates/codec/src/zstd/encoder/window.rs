@@ -66,7 +66,7 @@ pub(super) struct WayEnd {
     pub(super) literals: u32,
 }
 
-/// The nodes and what is known of each.
+/// The nodes and the state of each.
 #[derive(Debug)]
 pub(super) struct ParseWindow {
     /// What the cheapest ways to each node cost that end with a match; apart from the rest, since
@@ -121,13 +121,13 @@ impl ParseWindow {
         index >= WINDOW || index == self.last && by_match.max(by_literal) >= INFINITE
     }
 
-    /// Returns what both ways to a node cost.
+    /// Returns the costs of both paths to a node.
     #[inline(always)]
     pub(super) fn costs(&self, index: usize) -> [u32; 2] {
         [self.costs[index], self.literal_costs[index]]
     }
 
-    /// Returns what is known of both ways to a node that is settled.
+    /// Returns the states of both paths to a settled node.
     #[inline(always)]
     pub(super) fn heads(&self, index: usize) -> [WayEnd; 2] {
         self.heads[index]
@@ -152,7 +152,7 @@ impl ParseWindow {
         is_dearer
     }
 
-    /// Works out what is known of a node from how it is reached.
+    /// Computes the state of a node from the step that reaches it.
     #[inline(always)]
     pub(super) fn settle(&mut self, index: usize) {
         if self.costs[index] < INFINITE {
@@ -209,7 +209,7 @@ impl ParseWindow {
         }
     }
 
-    /// Appends the sequences of a way to a node that is settled. Returns what is known there.
+    /// Appends the sequences of a path to a settled node. Returns the state there.
     pub(super) fn trace(
         &mut self,
         end: usize,
