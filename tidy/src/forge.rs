@@ -1,7 +1,7 @@
 //! The workflows of the forge run the project's own commands: nothing is checked or built there
 //! that nobody can repeat here.
 //!
-//! Enters the files below `.github`; leaves each step (`run:`) that is none of [`COMMANDS`], and
+//! Enters the files below `.github`; leaves each step (`run:`) that is not in [`COMMANDS`], and
 //! each use of another project's action without a version.
 
 use std::path::Path;
