@@ -152,7 +152,7 @@ fn release(
 
 /// Builds, tries out and packs the program for another system or architecture.
 fn dist_for(target: &str, options: &DistributionOptions, metadata: &serde_json::Value) -> Outcome {
-    let release = release(&options, metadata, None)?;
+    let release = release(options, metadata, None)?;
     let texts = licences::texts(metadata)?;
     let made = targets::ship(&release, &options.profile, target, metadata, &texts)?;
     let name = made.file_name().unwrap_or_default();
