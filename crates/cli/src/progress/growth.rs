@@ -1,7 +1,7 @@
 //! How the share that is done grows from one moment to the next.
 //!
-//! In: the estimates of each moment. Out: what is shown. **Invariant:** the share never shrinks, and
-//! while it stands still there is no time left: an estimate would only grow, second by second.
+//! In: the estimates of each moment. Out: what is shown. **Invariant:** the share never shrinks,
+//! and while it stands still no time is estimated: it would only grow, second by second.
 
 use super::overall::Overall;
 
