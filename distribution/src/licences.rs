@@ -40,11 +40,16 @@ pub fn metadata(target: Option<&str>) -> Result<Value, String> {
 
 /// Returns the version of the program.
 pub fn version(metadata: &Value) -> Result<String, String> {
-    let program = packages(metadata).find(|package| package["name"] == "sinterfs-cli");
+    let program = package(metadata, "sinterfs-cli");
     let version = program.and_then(|package| package["version"].as_str());
     version
         .map(str::to_owned)
         .ok_or("no version of sinterfs-cli".into())
+}
+
+/// Returns the package of a name.
+pub fn package<'a>(metadata: &'a Value, name: &str) -> Option<&'a Value> {
+    packages(metadata).find(|package| package["name"] == name)
 }
 
 /// Returns the text to ship with the program: all linked crates, their licences and texts.
@@ -94,12 +99,13 @@ pub fn texts(metadata: &Value) -> Result<String, String> {
     Ok(all)
 }
 
-fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
+/// Returns the packages of cargo's metadata.
+pub fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
     metadata["packages"].as_array().into_iter().flatten()
 }
 
 /// Finds the packages that are linked into the program, without those of its build and its tests.
-fn linked(metadata: &Value) -> BTreeSet<&str> {
+pub fn linked(metadata: &Value) -> BTreeSet<&str> {
     let macros: BTreeSet<&str> = packages(metadata)
         .filter(|package| is_macro(package))
         .filter_map(|package| package["id"].as_str())

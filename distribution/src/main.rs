@@ -14,10 +14,16 @@
 
 mod binary;
 mod changelog;
+mod channel_checks;
+mod channels;
+mod compat;
+mod components;
 mod debian;
+mod description;
 mod frameworks;
 mod library;
 mod licences;
+mod names;
 mod proof;
 mod release;
 mod targets;
@@ -47,6 +53,10 @@ and writes SHA256SUMS.
                       them; with one of these two options, only what it gives is packaged
   --target TARGET     build the program alone, for another system or architecture: a static program
                       for Linux, a zip archive for Windows and macOS
+  --channels          write the source archive, install.sh, the list of components, the files of the
+                      channels (RPM, Arch, Alpine, Nix, Homebrew, scoop, winget, container) and
+                      SHA256SUMS from what is in the output directory already; build nothing
+  --publish           with --channels: refuse placeholders and missing files
   --fast              compress packages by gzip -1: for tests of what is in them
 ";
 
@@ -57,6 +67,8 @@ struct DistributionOptions {
     binary: Option<PathBuf>,
     library: Option<PathBuf>,
     fast: bool,
+    channels: bool,
+    publish: bool,
     target: Option<String>,
 }
 
@@ -80,7 +92,11 @@ fn dist(args: &[String]) -> Outcome {
     let options = options(args)?;
     let metadata = licences::metadata(options.target.as_deref())?;
     if let Some(target) = options.target.clone() {
-        return dist_for(&target, options, &metadata);
+        return dist_for(&target, &options, &metadata);
+    }
+    if options.channels {
+        let release = release(&options, &metadata, None)?;
+        return channels::make(&release, &metadata, options.publish);
     }
     let builds_all = options.binary.is_none() && options.library.is_none();
     let binary = if builds_all {
@@ -93,15 +109,7 @@ fn dist(args: &[String]) -> Outcome {
     } else {
         options.library.clone()
     };
-    std::fs::create_dir_all(&options.output).map_err(|e| path_error(&options.output, &e))?;
-    let release = Release {
-        binary: binary.clone().unwrap_or_default(),
-        version: licences::version(&metadata)?,
-        epoch: epoch()?,
-        output: options.output,
-        maintainer: maintainer(),
-        fast: options.fast,
-    };
+    let release = release(&options, &metadata, binary.clone())?;
     let texts = licences::texts(&metadata)?;
     let text_file = write(&release.output, "third-party-licences.txt", &texts)?;
     let mut made = vec![text_file.clone()];
@@ -125,17 +133,26 @@ fn dist(args: &[String]) -> Outcome {
     write_checksums(&release.output, &made)
 }
 
-/// Builds, tries out and packs the program for another system or architecture.
-fn dist_for(target: &str, options: DistributionOptions, metadata: &serde_json::Value) -> Outcome {
+/// Collects the facts of the release, and makes the directory for results.
+fn release(
+    options: &DistributionOptions,
+    metadata: &serde_json::Value,
+    binary: Option<PathBuf>,
+) -> Result<Release, String> {
     std::fs::create_dir_all(&options.output).map_err(|e| path_error(&options.output, &e))?;
-    let release = Release {
-        binary: PathBuf::new(),
+    Ok(Release {
+        binary: binary.unwrap_or_default(),
         version: licences::version(metadata)?,
         epoch: epoch()?,
-        output: options.output,
-        maintainer: maintainer(),
+        output: options.output.clone(),
+        maintainer: maintainer()?,
         fast: options.fast,
-    };
+    })
+}
+
+/// Builds, tries out and packs the program for another system or architecture.
+fn dist_for(target: &str, options: &DistributionOptions, metadata: &serde_json::Value) -> Outcome {
+    let release = release(options, metadata, None)?;
     let texts = licences::texts(metadata)?;
     let made = targets::ship(&release, &options.profile, target, metadata, &texts)?;
     let name = made.file_name().unwrap_or_default();
@@ -167,7 +184,9 @@ fn ship_program(
     }
     let package = debian::package(release, licences)?;
     proof::installs(&package, &release.output)?;
-    made.push(package);
+    let compat = compat::package(release, licences)?;
+    compat::proof(&package, &compat)?;
+    made.extend([package, compat]);
     Ok(made)
 }
 
@@ -178,6 +197,8 @@ fn options(args: &[String]) -> Result<DistributionOptions, String> {
         binary: None,
         library: None,
         fast: false,
+        channels: false,
+        publish: false,
         target: None,
     };
     let mut args = args.iter();
@@ -190,8 +211,18 @@ fn options(args: &[String]) -> Result<DistributionOptions, String> {
             "--library" => options.library = Some(value()?.into()),
             "--target" => options.target = Some(value()?.clone()),
             "--fast" => options.fast = true,
+            "--channels" => options.channels = true,
+            "--publish" => options.publish = true,
             _ => return Err(format!("unknown option {arg}\n{HELP}")),
         }
+    }
+    if options.publish && !options.channels {
+        return Err(format!("--publish needs --channels\n{HELP}"));
+    }
+    if options.channels && options.target.is_some() {
+        return Err(format!(
+            "--channels and --target exclude each other\n{HELP}"
+        ));
     }
     // commands run in other directories
     options.output = std::path::absolute(&options.output).map_err(|e| e.to_string())?;
@@ -213,14 +244,18 @@ fn epoch() -> Result<u64, String> {
         .map_err(|_| format!("SOURCE_DATE_EPOCH must be seconds since 1970: {text}"))
 }
 
-/// Returns the maintainer of the package, from the variables that Debian's tools use.
-fn maintainer() -> String {
+/// Returns the maintainer of the packages, from the variables that Debian's tools use or from
+/// release.toml.
+fn maintainer() -> Result<String, String> {
+    let described = description::read()?;
     let variable = |name: &str, default: &str| {
         let value = std::env::var(name).ok().filter(|text| !text.is_empty());
-        value.unwrap_or_else(|| default.to_owned())
+        value
+            .or_else(|| described.get(default).cloned())
+            .unwrap_or_default()
     };
-    let name = variable("DEBFULLNAME", "The SinterFS developers");
-    format!("{name} <{}>", variable("DEBEMAIL", "sinterfs@example.org"))
+    let name = variable("DEBFULLNAME", "maintainer");
+    Ok(format!("{name} <{}>", variable("DEBEMAIL", "email")))
 }
 
 fn write(dir: &Path, name: &str, text: &str) -> Result<PathBuf, String> {

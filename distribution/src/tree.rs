@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use super::changelog::changelog;
+use super::names;
 use super::release::{Release, path_error};
 use xtask::run::{self, Outcome};
 
@@ -22,31 +23,8 @@ const SHELLS: [(&str, &str); 3] = [
 /// Names by which the system calls the program to mount images.
 const HELPERS: [&str; 2] = ["mount.sinter", "mount.fuse.sinter"];
 
-/// Names of other programs whose options the program takes. They are in a directory of their own,
-/// so that they neither collide with the packages of those programs nor hide them.
-const NAMES: [&str; 21] = [
-    "create_compressed_fs",
-    "dwarfs",
-    "dwarfsck",
-    "dwarfsextract",
-    "erofsfuse",
-    "fsck.erofs",
-    "genisoimage",
-    "gensquashfs",
-    "mkdwarfs",
-    "mkfs.cramfs",
-    "mkfs.erofs",
-    "mkisofs",
-    "mksquashfs",
-    "mount.dwarfs",
-    "sqfs2tar",
-    "sqfscat",
-    "sqfstar",
-    "squashfuse",
-    "tar2sqfs",
-    "unsquashfs",
-    "xorrisofs",
-];
+/// Control files that dpkg runs.
+const SCRIPTS: [&str; 2] = ["postinst", "prerm"];
 
 /// Findings of lintian that are intended, with reasons.
 const OVERRIDES: &str = "\
@@ -71,7 +49,8 @@ pub fn lay_out(release: &Release, licences: &str, root: &Path) -> Outcome {
         let page = format!("usr/share/man/man8/{name}.8.gz");
         link(root, &page, "../man1/sinter-mount.1.gz")?;
     }
-    for name in NAMES {
+    // in a directory of their own: neither colliding with other packages nor hiding their programs
+    for name in names::names() {
         let path = format!("usr/lib/sinterfs/names/{name}");
         link(root, &path, "../../../bin/sinter")?;
     }
@@ -110,7 +89,10 @@ pub fn normalize(root: &Path, epoch: u64) -> Outcome {
             .map_err(|e| path_error(path, &e))
     };
     for path in files(root)? {
-        let executable = path.starts_with(root.join("usr/bin"));
+        let is_script = SCRIPTS
+            .iter()
+            .any(|name| path == root.join("DEBIAN").join(name));
+        let executable = is_script || path.starts_with(root.join("usr/bin"));
         set(&path, if executable { 0o755 } else { 0o644 })?;
     }
     // directories last and inner ones first: writing into one changes its time

@@ -193,3 +193,10 @@ def test_paths_are_those_of_pathlib(images, tree):
                 file.write_text("x")
             with pytest.raises(OSError, match="read-only"):
                 (top / "new").mkdir()
+
+
+def test_a_file_system_shows_its_image_and_refuses_what_it_has_not(path):
+    made = SinterFileSystem(str(path), skip_instance_cache=True)
+    assert repr(made) == f"<sinterfs.SinterFileSystem {str(path)!r}>"
+    with pytest.raises(ValueError, match="asynchronous"):
+        SinterFileSystem(str(path), asynchronous=True, skip_instance_cache=True)

@@ -11,6 +11,7 @@ import stat
 
 import pytest
 import sinterfs
+from sinterfs.__main__ import main
 
 
 def everything(top: pathlib.Path) -> list[str]:
@@ -344,3 +345,69 @@ def test_extended_attributes(tmp_path):
         assert image.xattrs("file") == {"user.name": b"value\0"}
         assert image["file"].xattrs() == image.xattrs("/file")
         assert image.xattrs("") == {}
+
+
+def test_patterns_match_as_those_of_pathlib(image, tree):
+    for pattern in ["*", "*.txt", "sub/*", "sub/file-0?", "sub/[d-e]*", "*/deep/zeros", "**/zeros"]:
+        theirs = sorted(str(path.relative_to(tree)) for path in tree.glob(pattern))
+        assert sorted(image.glob(pattern)) == theirs, pattern
+        assert theirs
+    assert sorted(image.glob("**"), key=os.fsencode) == everything(tree)
+    assert sorted(image.glob("**/**/zeros")) == ["sub/deep/zeros"]
+    assert list(image.glob("")) == list(image.glob("none/*")) == []
+    with pytest.raises(ValueError, match="leads out"):
+        image.glob("../*")
+
+
+def test_entries_lead_to_what_is_below_them(image):
+    sub = image["sub"]
+    assert (sub / "deep" / "zeros").read_bytes() == bytes(100_000)
+    assert {entry.name for entry in sub} == set(image.listdir("sub"))
+    with pytest.raises(KeyError):
+        sub / "none"
+
+
+def test_notebooks_show_the_names_in_the_root(image):
+    shown = image._repr_html_()
+    assert image.format in shown
+    assert "<td>hello.txt</td><td>13</td>" in shown
+    assert "<td>sub/</td><td></td>" in shown
+    shown.encode()
+
+
+def test_names_in_html_are_escaped(tmp_path):
+    (tmp_path / "tree").mkdir()
+    for number in range(25):
+        (tmp_path / f"tree/<b>{number:02}").write_text("x")
+    sinterfs.build(tmp_path / "tree", tmp_path / "x.dwarfs")
+    with sinterfs.open(tmp_path / "x.dwarfs") as image:
+        shown = image._repr_html_()
+    assert "&lt;b&gt;00" in shown and "<b>" not in shown
+    assert "and 5 more" in shown
+
+
+def test_the_package_shows_what_it_offers(path):
+    assert set(dir(sinterfs)) == {*sinterfs.__all__, "__version__"}
+    assert sinterfs.__version__[0].isdigit()
+    with sinterfs.open(path) as image:
+        assert image.exists("hello.txt")
+
+
+def test_the_command_line_is_that_of_zipfile(path, tree, tmp_path, capsys):
+    assert main(["-l", str(path)]) == 0
+    assert "          13 hello.txt\n" in capsys.readouterr().out
+    assert main(["-t", str(path)]) == 0
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small/a").write_text("a")
+    made = str(tmp_path / "small.sqfs")
+    assert main(["-c", made, str(tmp_path / "small")]) == 0
+    assert main(["-e", made, str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out/a").read_text() == "a"
+    capsys.readouterr()
+    assert main(["-t", str(tmp_path / "none")]) == 1
+    assert "none" in capsys.readouterr().err
+    damaged = tmp_path / "damaged.sqfs"
+    damaged.write_bytes(b"x" * 1000)
+    assert main(["-l", str(damaged)]) == 1
+    with pytest.raises(SystemExit):
+        main(["-c", made])

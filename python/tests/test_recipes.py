@@ -1,4 +1,4 @@
-"""The recipe of docs/python.md for pictures, as it stands there, with workers."""
+"""Recipes of the documents, as they stand there: pictures for workers, a bar of progress."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import multiprocessing
 import pathlib
 import re
 import sys
+import types
 
 import pytest
 import sinterfs
@@ -46,3 +47,45 @@ def test_pictures_come_from_workers(recipe, tmp_path, method):
         for number, picture in enumerate(pool.map(recipe.get, pairs)):
             assert picture.size == (16, 8)
             assert picture.getpixel((0, 0)) == (number, 2 * number, 3)
+
+
+class Bar:
+    """What the recipe uses of tqdm."""
+
+    def __init__(self, **_):
+        self.desc, self.n, self.total, self.seen = "", 0, None, []
+
+    def __enter__(self):
+        Bar.last = self
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def set_description(self, desc, refresh):
+        self.desc = desc
+
+    def reset(self):
+        self.n = 0
+
+    def update(self, more):
+        self.n += more
+        assert self.n >= 0
+        assert self.total is None or self.n <= self.total
+        self.seen.append((self.desc, self.n))
+
+
+def test_the_first_steps_run(tmp_path, monkeypatch):
+    (tmp_path / "DIR/sub").mkdir(parents=True)
+    (tmp_path / "DIR/sub/a.txt").write_text("a" * 1000)
+    text = (DOCS.parent / "guides/python.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "tqdm", types.SimpleNamespace(tqdm=Bar))
+    first, bar = [block for block in blocks if "pandas" not in block]
+    names = {}
+    exec(first, names)
+    assert names["image"].read_text("sub/a.txt") == (tmp_path / "out/sub/a.txt").read_text()
+    (tmp_path / "dir.dwarfs").unlink()
+    exec(bar, names)
+    assert ("compress", 1000) in Bar.last.seen

@@ -7,11 +7,13 @@ mod decisions;
 mod exhaustive;
 mod files;
 mod floors;
+mod forge;
 mod formats;
 mod lints;
 mod lists;
 mod modules;
 mod names;
+mod pages;
 mod promises;
 mod prose;
 mod source;
@@ -41,6 +43,8 @@ pub fn tidy(root: &Path) -> Result<(), String> {
     broken.extend(files::columns(&files, lists::LONG_LINES));
     broken.extend(files::text_columns(root)?);
     broken.extend(files::merge_markers(root)?);
+    broken.extend(pages::pages(root)?);
+    broken.extend(forge::forge(root)?);
     broken.extend(names::names(&files, lists::SHARED_NAMES));
     broken.extend(exhaustive::exhaustive(
         &files,

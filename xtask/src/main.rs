@@ -14,11 +14,13 @@ mod coverage;
 mod cross;
 mod demo;
 mod features;
+mod forge;
 mod fuzz;
 mod golden;
 mod licences;
 mod publish;
 mod schedules;
+mod site;
 mod test;
 mod toolchains;
 
@@ -44,6 +46,8 @@ usage: cargo xtask VERB [ARGUMENTS]      (or ./x VERB, which installs what is mi
   python [ARGS]       the Python package: tests (ARGS are pytest's), doctests, types, style
   bench [SET...]      what ours and the peers at hand take, in turn (bench --help)
   dist [OPTIONS]      the static program and the .deb, tried out (dist --help)
+  site                the documentation as a site, by mdBook, which is compiled if it is missing
+  forge               workflows and scripts, by actionlint and shellcheck
   golden [--bless]    compare (or record) digests and dumps of images of a fixed tree
   fuzz [TARGET] [SECONDS]   mutate images and read them (default: 60 seconds); with a target of
                       fuzz/, led by coverage
@@ -76,6 +80,8 @@ fn main() -> ExitCode {
             &["run", "--quiet", "--package", "sinterfs-dist", "--"],
             &rest,
         ),
+        "forge" => forge::forge(),
+        "site" => site::site(),
         "golden" => golden::golden(rest.iter().any(|arg| arg == "--bless")),
         "fuzz" => fuzz::fuzz(&rest),
         "help" | "--help" | "-h" => {

@@ -39,11 +39,6 @@ pub fn print(
         text::print(&format!("{all:#}\n"))?;
         parity?;
     } else {
-        text::losses(
-            report.format,
-            &report.pipeline.image.losses,
-            verbosity.quiet,
-        );
         tell_conflicts(&report.conflicts);
         if verbose {
             messages::write(&timings.as_text());
@@ -51,6 +46,9 @@ pub fn print(
         if !verbosity.quiet {
             messages::write(&summary(report, seconds, verbose));
         }
+        // after the numbers: most often this is no reason to build again
+        let losses = &report.pipeline.image.losses;
+        text::losses(report.format, losses, verbosity.quiet);
         last()?;
     }
     let code = if report.is_complete() {

@@ -63,6 +63,10 @@ fn missing_output(verb: &str, operands: &[&OsString]) -> Option<String> {
         "extract" | "unpack" if operands.len() == 1 => Some(format!(
             "`sinter extract {shown} -o DIR` unpacks it; `sinter cat {shown} PATH` prints a file"
         )),
+        "build" | "pack" | "create" if operands.len() == 1 => Some(format!(
+            "`sinter build {shown} -o {}` writes an image; its extension chooses the format",
+            image_of(last)
+        )),
         "build" | "pack" | "create" | "convert" | "recompress" | "merge" | "extract" | "unpack"
             if operands.len() > 1 && (is_new || verb == "extract" || verb == "unpack") =>
         {
@@ -70,6 +74,15 @@ fn missing_output(verb: &str, operands: &[&OsString]) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Returns the name of an image of a directory or an archive, in the working directory.
+fn image_of(source: &OsString) -> String {
+    let name = Path::new(source).file_name().unwrap_or_default();
+    let name = name.to_string_lossy();
+    let stem = name.split_once(".tar").map_or(&*name, |(stem, _)| stem);
+    let stem = if stem.is_empty() { "image" } else { stem };
+    format!("{stem}.dwarfs")
 }
 
 /// Returns the hint for a name of the program by which it takes no other program's options.

@@ -4,6 +4,7 @@
 //!
 //! SIGUSR1 prints a plain line in every mode.
 
+mod growth;
 mod line;
 mod overall;
 
@@ -21,6 +22,7 @@ use sinterfs::{Error, Observer};
 use crate::interrupt::Interrupt;
 use crate::messages;
 use crate::timings::{Stopwatch, Timings};
+use growth::Growth;
 use line::Moment;
 use overall::{Rounds, StageState, Stages};
 
@@ -71,8 +73,7 @@ pub struct Progress {
     stopwatch: Stopwatch,
     /// How often verification has begun, and how often it will.
     rounds: (AtomicU32, u32),
-    /// The largest share that was shown, in millionths.
-    shown: AtomicU64,
+    growth: Mutex<Growth>,
     asked: Arc<AtomicBool>,
     done: AtomicBool,
 }
@@ -146,7 +147,7 @@ impl Display {
             interrupt: Interrupt::watch(),
             stopwatch: Stopwatch::start(),
             rounds: (AtomicU32::new(0), rounds),
-            shown: AtomicU64::new(0),
+            growth: Mutex::default(),
             asked,
             done: AtomicBool::new(false),
         });
@@ -285,11 +286,9 @@ impl Progress {
             all: self.rounds.1,
         };
         let mut overall = stages.overall(seconds, rounds);
-        overall.share = overall.share.map(|share| {
-            let millionths = (share * 1e6) as u64;
-            let before = self.shown.fetch_max(millionths, Ordering::Relaxed);
-            before.max(millionths) as f64 / 1e6
-        });
+        let mut growth = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
+        growth.apply(&mut overall, seconds);
+        drop(growth);
         // of a build, what is cut into segments is what people wait for
         let counted = match overall.stage {
             Stage::Compress if stages.segment.began.is_some() => stages.segment,

@@ -21,7 +21,9 @@ fn place() -> tempfile::TempDir {
     fs::create_dir_all(work.path().join("d/sub")).unwrap();
     fs::write(work.path().join("d/f"), "content").unwrap();
     fs::write(work.path().join("file"), "").unwrap();
-    fs::write(work.path().join("text"), "neither an image nor empty").unwrap();
+    for name in ["text", "d/text.tar.xz"] {
+        fs::write(work.path().join(name), "neither an image nor empty").unwrap();
+    }
     called(work.path(), &["build", "-q", "-l1", "d", "-o", "i"]);
     work
 }
@@ -82,6 +84,17 @@ fn messages_name_the_wrong_argument() {
             "possible values: dwarfs",
         ),
         (&["build", "d", "x.dwarfs"], 2, "did you mean `-o x.dwarfs`"),
+        (&["build", "d"], 2, "`sinter build d -o d.dwarfs` writes"),
+        (
+            &["build", "."],
+            2,
+            "`sinter build . -o image.dwarfs` writes",
+        ),
+        (
+            &["build", "a/b.tar.gz"],
+            2,
+            "`sinter build a/b.tar.gz -o b.dwarfs` writes",
+        ),
         (
             &["extract", "i", "--tar", "--platform", "linux/arm64"],
             2,
@@ -124,6 +137,7 @@ fn messages_name_the_wrong_argument() {
         (&["info", "nope"], 5, "nope"),
         (&["info", "file"], 4, "the file is empty"),
         (&["info", "text"], 4, "known format"),
+        (&["info", "d/text.tar.xz"], 4, "`sinter ls` lists it"),
         (&["info", "i", "--report", "i", "--force"], 2, "replace"),
         (&["check", "i", "--digest", "00"], 2, "64 hexadecimal"),
         (&["digest", "i", "-o", "i", "--force"], 2, "replace"),

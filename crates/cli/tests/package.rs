@@ -47,7 +47,10 @@ fn packed(work: &Path, name: &str, umask: &str) -> PathBuf {
     let mut packages = fs::read_dir(&dir)
         .unwrap()
         .map(|entry| entry.unwrap().path());
-    let is_package = |path: &PathBuf| path.extension().is_some_and(|end| end == "deb");
+    let is_package = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.starts_with("sinterfs_") && name.ends_with(".deb")
+    };
     packages.find(is_package).expect("a package")
 }
 

@@ -1,6 +1,6 @@
 """Read-only file system images: DwarFS, SquashFS, EROFS, composefs, ISO 9660 and others.
 
-``Image.open`` opens an image of any format; ``build``, ``check`` and ``diff`` make, verify and
+``sinterfs.open`` opens an image of any format; ``build``, ``check`` and ``diff`` make, verify and
 compare images. ``sinterfs.filesystem`` has the implementations for fsspec.
 """
 
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Literal
+from importlib.metadata import version as _version
+from typing import BinaryIO, Literal
 
 from . import _sinterfs
 from ._errors import (
@@ -46,7 +47,36 @@ __all__ = [
     "check",
     "diff",
     "formats",
+    "open",
 ]
+
+__version__ = _version("sinterfs")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
+def open(
+    source: StrPath | bytes | BinaryIO,
+    *,
+    offset: int | None = None,
+    cache_bytes: int | None = None,
+    devices: Iterable[StrPath] = (),
+    objects: StrPath | None = None,
+    image: str | int | None = None,
+    partition: int | None = None,
+) -> Image:
+    """Open an image by its path or URL, or from bytes or a binary file: ``Image.open``."""
+    return Image.open(
+        source,
+        offset=offset,
+        cache_bytes=cache_bytes,
+        devices=devices,
+        objects=objects,
+        image=image,
+        partition=partition,
+    )
 
 
 def build(

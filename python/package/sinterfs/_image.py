@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import fnmatch
+import html
 import io
 import os
 import stat as modes
@@ -18,6 +20,9 @@ from ._stat import stat_result
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+#: Names that a notebook shows of an image.
+SHOWN = 20
 
 #: Called with a stage, items and bytes done, items and bytes expected (0: not known).
 Progress = Callable[[str, int, int, int, int], object]
@@ -46,6 +51,14 @@ class Entry:
 
     def __hash__(self) -> int:
         return hash(self.path)
+
+    def __truediv__(self, name: StrPath) -> Entry:
+        """Return the entry of a path below this directory; a KeyError tells that there is none."""
+        return self._image[f"{self.path}/{os.fspath(name)}"]
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Iterate over the entries of the directory."""
+        return iter(self.scandir())
 
     def is_dir(self, *, follow_symlinks: bool = True) -> bool:
         """Return whether this is a directory, or a symlink to one."""
@@ -239,6 +252,23 @@ class Image:
         source = self._source if isinstance(self._source, str) else type(self._source).__name__
         return f"<sinterfs.Image {source!r}>"
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the format, and the names in the root with their sizes."""
+        rows = []
+        entries = sorted(self.scandir(), key=lambda entry: entry.name)
+        for entry in entries[:SHOWN]:
+            is_file = entry.is_file(follow_symlinks=False)
+            size = entry.stat(follow_symlinks=False).st_size if is_file else ""
+            slash = "/" if entry.is_dir(follow_symlinks=False) else ""
+            # a name that is not UTF-8 has surrogates, which no notebook can store
+            name = (entry.name + slash).encode(errors="replace").decode()
+            rows.append(f"<tr><td>{html.escape(name)}</td><td>{size}</td></tr>")
+        if len(entries) > SHOWN:
+            rows.append(f"<tr><td>and {len(entries) - SHOWN} more</td><td></td></tr>")
+        title = html.escape(repr(self).encode(errors="replace").decode())
+        head = f"<tr><th>{title}: {html.escape(self.format)}</th><th>bytes</th></tr>"
+        return f"<table>{head}{''.join(rows)}</table>"
+
     def __enter__(self) -> Image:
         return self
 
@@ -298,6 +328,37 @@ class Image:
         for batch in self._raw.walk(os.fspath(top)):
             for path, stat in batch:
                 yield path, stat_result(stat)
+
+    def glob(self, pattern: StrPath) -> Iterator[str]:
+        """Iterate over the paths that match a pattern, as ``pathlib.Path.glob`` has them.
+
+        ``*``, ``?`` and ``[...]`` match within a name, ``**`` directories of any depth. Symlinks
+        are not followed. Paths of a directory are in the order of the image.
+        """
+        parts = [part for part in os.fspath(pattern).split("/") if part not in ("", ".")]
+        if ".." in parts:
+            raise ValueError(f"a pattern leads out of its directory: {os.fspath(pattern)!r}")
+        return self._glob("", parts)
+
+    def _glob(self, top: str, parts: list[str]) -> Iterator[str]:
+        if not parts:
+            return
+        first, rest = parts[0], parts[1:]
+        if first == "**":
+            while rest and rest[0] == "**":
+                rest = rest[1:]
+            if not rest:
+                yield from (entry.path for entry in self.entries(top))
+                return
+            for path, _, _ in self.walk(top):
+                yield from self._glob(path, rest)
+            return
+        for entry in self.scandir(top):
+            if fnmatch.fnmatchcase(entry.name, first):
+                if not rest:
+                    yield entry.path
+                elif entry.is_dir(follow_symlinks=False):
+                    yield from self._glob(entry.path, rest)
 
     def exists(self, path: StrPath) -> bool:
         """Return whether a path exists, after symlinks; one in a circle leads nowhere."""

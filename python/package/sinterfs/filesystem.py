@@ -51,6 +51,8 @@ class SinterFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
 
         The other options are those of ``Image.open``.
         """
+        if kwargs.get("asynchronous"):
+            raise ValueError("images are read synchronously: asynchronous=True is not supported")
         super().__init__(**kwargs)
         self.of: Any = None
         self.fo = fo
@@ -75,6 +77,9 @@ class SinterFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
             found = self.image.format
             self.close()
             raise OSError(errno.EINVAL, f"the image is {found}, not {self._format}", str(self.fo))
+
+    def __repr__(self) -> str:
+        return f"<sinterfs.{type(self).__name__} {self.fo!r}>"
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:  # noqa: ANN401

@@ -197,9 +197,24 @@ fn disk(args: &Args, error: Error) -> Result<ExitCode> {
     } else {
         None
     };
-    let Some(rows) = rows else { return Err(error) };
+    let Some(rows) = rows else {
+        return Err(if is_named_as_archive(image) {
+            let what = "no image; if it is an archive: `sinter ls` lists it, and `sinter build` \
+                        makes an image of it";
+            Error::unsupported(what).path(image)
+        } else {
+            error
+        });
+    };
     print_rows(args, rows)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns whether a file that is no image has the name of an archive.
+fn is_named_as_archive(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_part = |part: &str| ["tar", "tgz", "txz", "cpio", "deb", "rpm"].contains(&part);
+    name.split('.').skip(1).any(is_part)
 }
 
 fn write_report(args: &Args, to: &Path, details: &InfoRows, usage: &Usage) -> Result<()> {

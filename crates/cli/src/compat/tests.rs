@@ -198,3 +198,29 @@ fn values_that_sinter_refuses_are_reported_in_the_words_of_the_tool() {
         assert_eq!(translated.error(&error).what(), expected);
     }
 }
+
+/// Names that no package puts in the place of others, with the reason.
+const NOT_REPLACED: [(&str, &str); 3] = [
+    ("mount.sinter", "ours: the package of the program has it"),
+    (
+        "mount.fuse.sinter",
+        "ours: the package of the program has it",
+    ),
+    ("xorriso", "only its `-as mkisofs` is taken"),
+];
+
+#[test]
+fn the_list_of_names_for_packages_has_every_tool() {
+    let list = include_str!("../../../../packaging/names.txt");
+    let paths = list.lines().filter(|line| line.starts_with('/'));
+    let mut listed: Vec<&str> = paths.filter_map(|path| path.rsplit('/').next()).collect();
+    listed.sort_unstable();
+    let is_replaced = |name: &&str| !NOT_REPLACED.iter().any(|(other, _)| other == name);
+    let mut tools: Vec<&str> = TOOLS
+        .iter()
+        .map(|tool| tool.name)
+        .filter(is_replaced)
+        .collect();
+    tools.sort_unstable();
+    assert_eq!(listed, tools);
+}

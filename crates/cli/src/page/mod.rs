@@ -60,14 +60,16 @@ fn summary(html: &mut Html, details: &InfoRows, usage: &Usage) {
     };
     let format = format!("{} {}", text_of("format"), text_of("version"));
     let counts = format!(
-        "{}: {} for {} in {} files, {} directories and {} others; {} further names of files.",
+        "{}: {} for {} in {}.",
         format.trim(),
         human(usage.image_bytes),
         human(usage.file_bytes),
-        usage.files,
-        usage.directories,
-        usage.others,
-        usage.hard_links,
+        text::counts(&[
+            (usage.files, "file"),
+            (usage.directories, "directory"),
+            (usage.others, "other entry"),
+            (usage.hard_links, "hard link"),
+        ]),
     );
     html.paragraph(&counts);
     if usage.elsewhere > 0 {

@@ -74,7 +74,8 @@
       item.className = open ? 'dir' : shade(node);
       item.style.left = left + 'px'; item.style.top = top + 'px';
       item.style.width = width + 'px'; item.style.height = height + 'px';
-      if (width > 26 && height > 15) {
+      // a name that is cut after two letters says nothing
+      if (width > 46 && height > 15) {
         item.textContent = name(node);
         // browsers put the words of a button in its middle
         item.style.paddingBottom = Math.max(0, height - 18) + 'px';

@@ -31,10 +31,11 @@ impl Moment {
     /// Formats a line of at most `width` columns; the bar is drawn only `with_bar`.
     pub fn line(&self, width: usize, with_bar: bool) -> String {
         let head = self.head();
-        let parts: Vec<String> = [self.done(), self.stored(), self.saved(), Some(self.stage())]
-            .into_iter()
-            .flatten()
-            .collect();
+        let mut parts = vec![self.done(), self.stored(), self.saved(), Some(self.stage())];
+        if width < BAR_FROM {
+            // there is room for little: what is done rather than how much
+            parts.rotate_right(1);
+        }
         let room = width.saturating_sub(1);
         let bar = if with_bar && width >= BAR_FROM {
             self.bar(width)
@@ -42,7 +43,7 @@ impl Moment {
             String::new()
         };
         let mut line = format!("{bar}{head}");
-        for part in parts {
+        for part in parts.into_iter().flatten() {
             if line.chars().count() + 3 + part.chars().count() <= room {
                 line += " | ";
                 line += &part;
@@ -172,7 +173,9 @@ mod tests {
             MOMENT.line(80, true),
             "[####------------]  25% 1:23 left | 212 MB of 915 MB | image 61.0 MB (32%)"
         );
-        assert_eq!(MOMENT.line(40, true), " 25% 1:23 left | 212 MB of 915 MB");
+        assert_eq!(MOMENT.line(40, true), " 25% 1:23 left | compress");
+        let narrow = " 25% 1:23 left | compress | 212 MB of 915 MB";
+        assert_eq!(MOMENT.line(50, true), narrow);
         for width in 0..200 {
             for with_bar in [false, true] {
                 assert!(MOMENT.line(width, with_bar).chars().count() <= width.saturating_sub(1));
