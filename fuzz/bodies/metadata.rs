@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use sinterfs::Quiet;
-use sinterfs::build::{BuildRequest, Destination, build};
+use sinterfs::build::{BuildRequest, Destination, FormatOptions, build};
 use sinterfs_block::checksum;
 use sinterfs_codec::{CodecId, Encoding};
 
@@ -70,7 +70,7 @@ fn make_image(tree: &Path, path: &Path, format: &str, compression: &str, block: 
             path: path.to_owned(),
             replace: true,
         },
-        format: Some(format.to_owned()),
+        format: Some(FormatOptions::named(format).expect("a format")),
         compression: Some(compression.to_owned()),
         block_size: Some(block),
         threads: 1,

@@ -1,10 +1,11 @@
 //! Building images.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use sinterfs::Builder;
-use sinterfs::build::{BuildReport, Purpose};
+use sinterfs::build::{BuildReport, Destination, FormatOptions};
 
 use crate::error::checked;
 use crate::observed::observed;
@@ -25,9 +26,8 @@ type Built = (
 
 /// Packs sources into an image.
 #[pyfunction]
-#[pyo3(signature = (sources, image, *, format, level, purpose, compression, block_size, threads,
-    memory, max_zeros, include, exclude, time_resolution, create_timestamp, with_digest, strict,
-    replace, progress))]
+#[pyo3(signature = (sources, image, *, format, level, compression, block_size, threads, memory,
+    max_zeros, include, exclude, create_timestamp, options, strict, replace, progress))]
 #[allow(
     clippy::too_many_arguments,
     reason = "they are named where they are given"
@@ -38,7 +38,6 @@ pub fn build(
     image: PathBuf,
     format: Option<String>,
     level: Option<u8>,
-    purpose: Option<&str>,
     compression: Option<String>,
     block_size: Option<u64>,
     threads: Option<usize>,
@@ -46,9 +45,8 @@ pub fn build(
     max_zeros: Option<u64>,
     include: Vec<String>,
     exclude: Vec<String>,
-    time_resolution: Option<String>,
     create_timestamp: Option<u64>,
-    with_digest: bool,
+    options: Vec<(String, OsString)>,
     strict: bool,
     replace: bool,
     progress: Option<&Bound<'_, PyAny>>,
@@ -66,18 +64,20 @@ pub fn build(
     if let Some(level) = level {
         builder = builder.level(level);
     }
-    let purpose = purpose.map(str::parse::<Purpose>).transpose();
+    let destination = Destination::of(&image, replace);
+    let named = FormatOptions::for_output(format.as_deref(), destination.name().as_deref());
+    let mut format = checked(py, named)?;
+    for (name, value) in options {
+        checked(py, format.set(&name, value))?;
+    }
     let request = builder.request_mut();
-    request.purpose = checked(py, purpose)?;
-    request.format = format;
     request.compression = compression;
     request.block_size = block_size;
     request.threads = threads.unwrap_or(request.threads);
     request.memory = memory;
     request.max_zeros = max_zeros;
-    request.time_resolution = time_resolution;
     request.create_timestamp = create_timestamp;
-    request.with_digest = with_digest;
+    request.format = Some(format);
     let (report, warnings) = observed(py, progress, move |observer| {
         builder.build_observed(image, observer)
     })?;

@@ -65,6 +65,14 @@ def test_builds_report_what_they_made(tree, tmp_path):
         sinterfs.build([], tmp_path / "y.dwarfs")
     with pytest.raises(sinterfs.SinterError, match="purpose"):
         sinterfs.build(tree, tmp_path / "y.dwarfs", purpose="fun")
+    both = {"metadata_copy": True, "category_compression": ["text::lz4", "fits::none"]}
+    sinterfs.build(tree, tmp_path / "z.dwarfs", options=both)
+    labelled = {"label": "NAME", "uuid": "01234567-89ab-cdef-0123-456789abcdef"}
+    sinterfs.build(tree, tmp_path / "z.erofs", options=labelled)
+    with pytest.raises(sinterfs.InvalidRequestError, match="only to dwarfs"):
+        sinterfs.build(tree, tmp_path / "z.squashfs", options={"metadata_copy": True})
+    with pytest.raises(sinterfs.InvalidRequestError, match="exports, padding"):
+        sinterfs.build(tree, tmp_path / "z.squashfs", options={"nonsense": 1})
 
 
 def test_an_option_out_of_range_is_refused(tree, tmp_path):

@@ -6,8 +6,9 @@ use super::source::SourceFile;
 
 /// The library above the formats, and its files that name them.
 const LIBRARY: &str = "sinterfs";
-const LIST: [&str; 4] = [
+const LIST: [&str; 5] = [
     "crates/sinterfs/src/formats.rs",
+    "crates/sinterfs/src/formats/",
     "crates/sinterfs/src/identify/compressed_device.rs",
     "crates/sinterfs/src/composefs.rs",
     "crates/sinterfs/src/composefs/",

@@ -284,6 +284,10 @@ pub const PHRASES: &[(&str, usize)] = &[
 pub const FLAG_FILES: &[(&str, &str)] = &[
     ("crates/mount/src/loop_device.rs", "arguments of losetup"),
     (
+        "crates/dwarfs/src/format/history.rs",
+        "the command line that images record",
+    ),
+    (
         "crates/format/src/recorded_purpose.rs",
         "the command line that images record",
     ),

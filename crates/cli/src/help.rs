@@ -7,11 +7,10 @@
 use clap::Command;
 
 /// Flags under a heading that the short help has all the same; others are general ones.
-const COMMON: [&str; 5] = ["exclude", "include", "all_root", "purpose", "base"];
+const COMMON: [&str; 5] = ["exclude", "include", "all_root", "for", "base"];
 
 /// General flags that the short help leaves out.
-const RARE: [&str; 22] = [
-    "metadata_compression",
+const RARE: [&str; 21] = [
     "header",
     "header_size",
     "self_mount",

@@ -12,6 +12,7 @@ mod dump_erofs_lines;
 mod exit;
 mod facts;
 mod flags;
+mod format_flags;
 mod help;
 mod hidden_words;
 mod hints;

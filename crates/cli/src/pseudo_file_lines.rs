@@ -118,7 +118,7 @@ impl WrittenNames {
         if row.kind == FileType::File {
             let holes = row.size.saturating_sub(row.allocated);
             let Some(left) = self.zeros_left.checked_sub(holes) else {
-                let option = Setting::MaxZeros;
+                let option = Setting("max_zeros");
                 let what = format!("the holes would be more zeros than {option} allows");
                 let path = names::os_string(row.path.clone());
                 let error = Error::limit(what).about([option]).path(path);

@@ -10,8 +10,6 @@ use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
-#[cfg(feature = "write")]
-use sinterfs_format::PipelineFormat;
 use sinterfs_format::{
     About, Bid, CheckOptions, CheckReport, Format, Handle, InfoRows, Provable, ReadOptions,
 };
@@ -65,11 +63,6 @@ impl Format for CramfsFormat {
             codecs: &[],
             notes: "",
         }
-    }
-
-    #[cfg(feature = "write")]
-    fn pipeline(&self) -> Option<&dyn PipelineFormat> {
-        Some(&writer::CramfsBuilder)
     }
 }
 

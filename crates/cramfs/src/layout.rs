@@ -5,6 +5,10 @@
 //! **Invariant:** what is decoded from encoded fields equals them. Format:
 //! `docs/formats/cramfs.md`.
 
+use std::str::FromStr;
+
+use sinterfs_model::{Error, Result};
+
 /// The magic number, in the byte order of the image.
 pub const MAGIC: u32 = 0x28cd_3d45;
 
@@ -78,6 +82,21 @@ pub enum ByteOrder {
     Little,
     /// Most significant byte, and first bit field, first.
     Big,
+}
+
+impl FromStr for ByteOrder {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "little" => Ok(Self::Little),
+            "big" => Ok(Self::Big),
+            _ => {
+                let what = format!("byte order `{text}`: must be little or big");
+                Err(Error::invalid(what))
+            }
+        }
+    }
 }
 
 impl ByteOrder {

@@ -15,5 +15,5 @@ mod writer;
 mod zlib_encoder;
 
 pub use compression::ZlibCompression;
-pub use options::WriteOptions;
+pub use options::{CramfsOptions, WriteOptions};
 pub use writer::CramfsWriter;

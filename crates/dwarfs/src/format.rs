@@ -2,6 +2,8 @@
 
 mod equal;
 mod handle;
+#[cfg(feature = "write")]
+mod history;
 mod info;
 #[cfg(feature = "write")]
 mod levels;
@@ -15,8 +17,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-#[cfg(feature = "write")]
-use sinterfs_format::PipelineFormat;
 use sinterfs_format::{
     About, Bid, CheckOptions, CheckReport, Digested, Format, Handle, InfoRows, Mendable,
     MendedPart, OwnDigests, Provable, ReadOptions, Sectioned, Surveyed,
@@ -118,11 +118,6 @@ impl Format for DwarfsFormat {
 
     fn sectioned(&self) -> Option<&dyn Sectioned> {
         Some(self)
-    }
-
-    #[cfg(feature = "write")]
-    fn pipeline(&self) -> Option<&dyn PipelineFormat> {
-        Some(&writer::DwarfsBuilder)
     }
 }
 

@@ -27,7 +27,7 @@ use crate::check::needed_block_lens;
 use crate::layout::{MINOR_WRITTEN, SectionCompression, SectionType};
 use crate::read::Dwarfs;
 use crate::read::section::SectionRange;
-use crate::write::{DwarfsWriter, HistoryInfo, WriteOptions};
+use crate::write::{DwarfsOptions, DwarfsWriter, HistoryInfo, WriteOptions};
 
 pub use append_to_base::{AppendingWriter, BaseImage};
 pub use blocks::{BlockRules, Selection};
@@ -45,12 +45,9 @@ pub struct RewriteOptions<'a> {
     pub metadata_encoding: Encoding,
     /// The run that is added to the image's history; `None` drops the whole history.
     pub history: Option<HistoryInfo>,
-    /// Whether a section index is written.
-    pub section_index: bool,
-    /// Whether digests of the whole image are written, whether or not the old one has any.
-    pub digest: bool,
-    /// Whether the metadata is written twice; it is if the image has it twice.
-    pub metadata_copy: bool,
+    /// What the new image has, whether or not the old one has it; a second copy of the metadata is
+    /// kept, too.
+    pub own: DwarfsOptions,
     /// The number of threads; 0 means one for each processor.
     pub threads: usize,
 }
@@ -159,9 +156,11 @@ fn write_options(image: &Dwarfs, options: &RewriteOptions<'_>) -> Result<WriteOp
         block_size_bits: u8::try_from(image.block_size().trailing_zeros()).unwrap_or(u8::MAX),
         metadata_encoding: options.metadata_encoding.clone(),
         history,
-        section_index: options.section_index,
-        digest: options.digest,
-        metadata_copy: options.metadata_copy || image.sections.copy.is_some(),
+        own: DwarfsOptions {
+            metadata_copy: options.own.metadata_copy || image.sections.copy.is_some(),
+            pack_metadata: base.own.pack_metadata,
+            ..options.own.clone()
+        },
         ..base
     })
 }

@@ -22,7 +22,8 @@ mod writer;
 pub(crate) mod xattrs;
 
 pub use options::{
-    HistoryInfo, Packing, StringPacking, TimeResolution, WriteOptions, category_codecs,
+    DwarfsOptions, HistoryInfo, Packing, StringPacking, TimeResolution, WriteOptions,
+    category_codecs,
 };
 pub use writer::DwarfsWriter;
 

@@ -17,7 +17,7 @@ use sinterfs_dwarfs::read::{Dwarfs, ReadOptions};
 use sinterfs_dwarfs::rewrite::{
     BlockRules, MetadataRule, RewriteOptions, RewriteReport, Selection, rewrite,
 };
-use sinterfs_dwarfs::write::HistoryInfo;
+use sinterfs_dwarfs::write::{DwarfsOptions, HistoryInfo};
 use sinterfs_model::{Kind, Limits, Quiet, Result};
 
 /// Where a written image goes.
@@ -52,9 +52,7 @@ fn options(encoding: &str) -> RewriteOptions<'static> {
         metadata: MetadataRule::Encode,
         metadata_encoding: encoding.parse().unwrap(),
         history: Some(history()),
-        section_index: true,
-        digest: false,
-        metadata_copy: false,
+        own: DwarfsOptions::default(),
         threads: 2,
     }
 }

@@ -14,8 +14,6 @@ use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
-#[cfg(feature = "write")]
-use sinterfs_format::PipelineFormat;
 use sinterfs_format::{
     About, Bid, CheckOptions, CheckReport, Format, Handle, InfoRows, InodeFacts, Provable,
     ReadOptions,
@@ -46,7 +44,7 @@ impl Format for ErofsFormat {
     }
 
     fn reader_options(&self) -> &'static [Setting] {
-        &[Setting::Devices, Setting::Objects]
+        &[Setting("devices"), Setting("objects")]
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
@@ -116,11 +114,6 @@ impl Format for ErofsFormat {
                     5.15, lzma and fragments from 6.1, deflate from 6.6, zstd from 6.10. Levels \
                     choose among these.",
         }
-    }
-
-    #[cfg(feature = "write")]
-    fn pipeline(&self) -> Option<&dyn PipelineFormat> {
-        Some(&writer::ErofsBuilder)
     }
 }
 

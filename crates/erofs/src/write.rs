@@ -48,7 +48,7 @@ pub use compression::Compression;
 pub use extended::Extended;
 pub use limits::BlockSize;
 pub(crate) use limits::{BLOCK, BLOCK_BITS};
-pub use options::WriteOptions;
+pub use options::{ErofsOptions, WriteOptions};
 pub use prefixes::XattrPrefixes;
 pub use volume_id::{DeviceName, Label, Uuid};
 pub use writer::ErofsWriter;

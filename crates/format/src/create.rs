@@ -1,4 +1,5 @@
-//! The options of a new image, resolved from a request and its level, as a format receives them.
+//! What a format receives to create an image, in addition to its options: resolved from a request
+//! and its level.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,10 +7,10 @@ use std::fs::File;
 use std::sync::Arc;
 
 use sinterfs_block::Sink;
-use sinterfs_codec::Encoding;
-use sinterfs_model::{Result, TailPlacement};
+use sinterfs_model::Result;
 
 use crate::former_runs::FormerRuns;
+use crate::level::Level;
 
 /// A separate device for the content of an image.
 pub struct Blob {
@@ -36,11 +37,17 @@ impl fmt::Debug for ScratchFiles {
     }
 }
 
-/// The options of a new image, common ones and options of some formats.
+/// The options of a new image that do not depend on its format, resolved.
 #[derive(Debug, Clone)]
 pub struct CreateOptions {
     /// The compression of blocks, in the format's words.
     pub compression: String,
+    /// Whether the user chose it, not the level.
+    pub is_compression_chosen: bool,
+    /// The number of the level.
+    pub level: u8,
+    /// The settings of the level.
+    pub settings: &'static Level,
     /// Bytes of a block: a power of two.
     pub block_size: u64,
     /// The time of creation, in seconds since 1970.
@@ -51,77 +58,27 @@ pub struct CreateOptions {
     pub scratch: ScratchFiles,
     /// Whether equal files are stored once.
     pub duplicates: bool,
-    /// For formats whose blocks hold many files.
-    pub solid: SolidOptions,
-    /// For formats that cut each file for itself.
-    pub per_file: PerFileOptions,
-    /// For formats whose images are volumes.
-    pub volume: VolumeOptions,
+    /// Whether extended attributes are kept.
+    pub xattrs: bool,
     /// The extended attributes that are named streams in images that are read.
     pub streams: BTreeSet<Vec<u8>>,
-}
-
-/// How an image is created whose blocks hold many files.
-#[derive(Debug, Clone)]
-pub struct SolidOptions {
-    /// The compression of blocks of some categories, by name; the first that names one counts.
-    pub by_category: Vec<(String, Encoding)>,
-    /// The level of FLAC for audio, if audio and images have separate codecs.
-    pub flac_level: Option<u32>,
-    /// The compression of content that looks incompressible.
-    pub incompressible: Encoding,
-    /// The compression of the files needed first, if it differs.
-    pub hot: Option<Encoding>,
-    /// The compression of metadata.
-    pub metadata_compression: Encoding,
-    /// The unit of times in nanoseconds.
-    pub time_resolution: u64,
-    /// Whether times of access and of inode change are kept.
-    pub keep_all_times: bool,
-    /// The settings as text, if the image records them.
-    pub history: Option<Vec<String>>,
-    /// The runs that made the image that is read, for the history.
+    /// The unit of times of the images that are read, in nanoseconds, and whether they have times
+    /// of access and of inode change.
+    pub source_times: Option<(u64, bool)>,
+    /// The run that makes the image, for formats that record it.
+    pub run: RunWords,
+    /// The runs that made the images that are read.
     pub former: FormerRuns,
-    /// Which tables of the metadata are packed, in the format's words; `None` means all.
-    pub packing: Option<String>,
-    /// Whether the image has an index of its sections.
-    pub section_index: bool,
-    /// Whether it has digests of all its bytes.
-    pub digest: bool,
-    /// Whether it has its metadata twice.
-    pub metadata_copy: bool,
 }
 
-/// How an image is created whose files are cut each for itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PerFileOptions {
-    /// The placement of tails; `None` means the format's default.
-    pub tails: Option<TailPlacement>,
-    /// What is stored uncompressed, in the format's terms.
-    pub raw: Option<String>,
-    /// Bytes of chunks that are stored once wherever they are equal.
-    pub chunk_size: Option<u64>,
-    /// Whether blocks of zeros are data.
-    pub no_holes: bool,
-    /// Whether extended attributes are left out.
-    pub no_xattrs: bool,
-    /// Long prefixes of attribute names.
-    pub xattr_prefixes: Vec<String>,
-    /// Whether the table of all inodes is left out.
-    pub no_export: bool,
-    /// Whether the image ends where its content ends.
-    pub no_padding: bool,
-}
-
-/// The volume's label, UUID and oldest kernel.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct VolumeOptions {
-    /// Its UUID; `None` means one made of its content.
-    pub uuid: Option<String>,
-    /// Its name.
-    pub label: Option<String>,
-    /// The oldest version of Linux that mounts it.
-    pub target_kernel: Option<String>,
-    /// Further features, in the format's terms.
-    pub extended: Option<String>,
+/// The command line that an image records, without the options of its format.
+#[derive(Debug, Clone, Default)]
+pub struct RunWords {
+    /// The program, the command, and what comes first.
+    pub command: Vec<String>,
+    /// Level, compression, block size and order; `None` for an image that is made of another one
+    /// block by block, of which only some settings are chosen.
+    pub settings: Option<Vec<String>>,
+    /// What comes last.
+    pub more: Vec<String>,
 }

@@ -8,7 +8,6 @@ use sinterfs_model::{Observer, Result, Setting};
 use crate::check::{CheckOptions, CheckReport};
 use crate::handle::Handle;
 use crate::parts::{Digested, Mendable, Provable, Sectioned, Surveyed};
-use crate::pipeline_format::PipelineFormat;
 use crate::read_options::ReadOptions;
 
 /// How sure a format is that an image is its own.
@@ -108,11 +107,6 @@ pub trait Format: Sync {
     }
     /// Returns the comparison of a new image with an older one.
     fn sectioned(&self) -> Option<&dyn Sectioned> {
-        None
-    }
-    /// Returns the writer of new images; `None` for a format whose images the pipeline does not
-    /// write.
-    fn pipeline(&self) -> Option<&dyn PipelineFormat> {
         None
     }
 }

@@ -24,6 +24,7 @@ mod former_runs;
 mod handle;
 mod info;
 pub mod level;
+mod named_options;
 mod parts;
 mod pipeline_format;
 mod purpose;
@@ -32,17 +33,18 @@ pub mod recorded_purpose;
 mod reuse;
 
 pub use check::{CheckOptions, CheckReport};
-pub use create::{Blob, CreateOptions, PerFileOptions, ScratchFiles, SolidOptions, VolumeOptions};
+pub use create::{Blob, CreateOptions, RunWords, ScratchFiles};
 pub use format::{About, Bid, Format};
 pub use former_runs::FormerRuns;
 pub use handle::{Handle, uncompressed_blocks};
 pub use info::{DAMAGE, InfoRows, InfoValue};
 pub use level::Level;
+pub use named_options::{NamedOptions, OptionRow, OptionTable, OptionText};
 pub use parts::{
     Digested, InodeFacts, Mendable, MendedPart, OlderPart, OwnDigests, Peek, Provable, Sectioned,
     StartFirst, Surveyed,
 };
-pub use pipeline_format::{IndexWriter, PipelineFormat};
+pub use pipeline_format::{Capabilities, IndexWriter, PipelineFormat, PlanOptions, Rework};
 pub use purpose::Purpose;
 pub use read_options::ReadOptions;
 pub use reuse::{MetadataPlan, Reuse, RewriteOptions, Rewritten};

@@ -9,16 +9,18 @@ use sinterfs_model::{ContentMap, ImageWriter, Observer, Result, Summary, Tree};
 
 use crate::create::CreateOptions;
 use crate::former_runs::FormerRuns;
+use crate::pipeline_format::PipelineFormat;
 
 /// The interface of a format whose blocks any file may refer to.
 pub trait Reuse {
     /// Returns the runs that made the image.
     fn former_runs(&self) -> Result<FormerRuns>;
     /// Creates another image on the blocks of this one; the map says where the content of this
-    /// image's files is, the path is for messages.
+    /// image's files is, the path is for messages. `Invalid` for options of another format.
     fn create_on(
         &self,
         out: Box<dyn Sink>,
+        format: &dyn PipelineFormat,
         options: &CreateOptions,
         content: ContentMap,
         path: &Path,
@@ -37,8 +39,8 @@ pub trait Reuse {
 pub struct RewriteOptions<'a> {
     /// The compression of blocks; `None` leaves them as they are.
     pub compression: Option<Encoding>,
-    /// The compression of blocks of some categories.
-    pub by_category: Vec<(String, Encoding)>,
+    /// The options of the format.
+    pub format: &'a dyn PipelineFormat,
     /// The categories whose blocks may change, or, if true, all but these.
     pub selection: Option<(Vec<String>, bool)>,
     /// Whether a block is kept if it would not become smaller.

@@ -10,8 +10,6 @@ use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
-#[cfg(feature = "write")]
-use sinterfs_format::PipelineFormat;
 use sinterfs_format::{
     About, Bid, CheckOptions, CheckReport, Format, Handle, InfoRows, Provable, ReadOptions,
 };
@@ -51,7 +49,7 @@ pub fn refuse_others(options: &ReadOptions, known: &[&str]) -> Result<()> {
                 "no tree {name:?} here; the trees are {}",
                 known.join(" and ")
             );
-            Err(Error::not_found(what).about([Setting::ImageInFile]))
+            Err(Error::not_found(what).about([Setting("image")]))
         }
         _ => Ok(()),
     }
@@ -78,7 +76,7 @@ impl Format for Iso9660Format {
     }
 
     fn reader_options(&self) -> &'static [Setting] {
-        &[Setting::ImageInFile]
+        &[Setting("image")]
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
@@ -120,11 +118,6 @@ impl Format for Iso9660Format {
                     more: docs/formats/iso9660.md.",
         }
     }
-
-    #[cfg(feature = "write")]
-    fn pipeline(&self) -> Option<&dyn PipelineFormat> {
-        Some(&writer::IsoBuilder)
-    }
 }
 
 impl Provable for Iso9660Format {
@@ -148,7 +141,7 @@ fn not_read(udf: &OtherTree) -> Option<Error> {
     let OtherTree::Damaged(error) = udf else {
         return None;
     };
-    let option = Setting::ImageInFile;
+    let option = Setting("image");
     let what = format!(
         "the UDF tree of the disc cannot be read, and its ISO 9660 tree, which may have fewer \
          files, is read in its place ({option} iso9660 for no message): {error}"

@@ -26,5 +26,5 @@ pub use appended::AppendedPartition;
 pub use boot::{BootContent, BootImage};
 pub use compression::ZisofsCompression;
 pub use level::InterchangeLevel;
-pub use options::WriteOptions;
+pub use options::{IsoOptions, WriteOptions};
 pub use writer::IsoWriter;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use sinterfs_block::{FileSource, Sink};
 use sinterfs_iso9660::read::{Iso9660, ReadOptions};
-use sinterfs_iso9660::write::{InterchangeLevel, IsoWriter, WriteOptions};
+use sinterfs_iso9660::write::{InterchangeLevel, IsoOptions, IsoWriter, WriteOptions};
 use sinterfs_model::{
     BlockId, Category, Content, ContentMap, Image, ImageWriter, MapExtent, Meta, NodeId, Preceded,
     Result, Segment, TreeBuilder, UnitInfo,
@@ -57,7 +57,10 @@ fn write_image(path: &Path, level: InterchangeLevel) -> Result<()> {
     let file = File::create(path).unwrap();
     let options = WriteOptions {
         block_size: BLOCK,
-        level,
+        own: IsoOptions {
+            level,
+            ..IsoOptions::default()
+        },
         ..WriteOptions::default()
     };
     let out = Box::new(SparseFile { file, at: 0 });

@@ -138,7 +138,7 @@ impl Loss {
 
     /// Returns the options that its text refers to.
     pub fn settings(&self) -> impl Iterator<Item = Setting> + use<> {
-        let limit = Setting::MaxZeros;
+        let limit = Setting("max_zeros");
         let option = match self.kind {
             LossKind::Precision { kept_by } => kept_by.map(|(option, _)| option),
             LossKind::Entries | LossKind::Metadata | LossKind::OneTree => {
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(lost(0, None), None);
         let text = "fractions of a second of 155 times";
         assert_eq!(lost(155, None).map(shown).as_deref(), Some(text));
-        let kept = lost(1, Some((Setting::TimeResolution, "1ns")));
+        let kept = lost(1, Some((Setting("time_resolution"), "1ns")));
         let mut left_out = Loss::entries("files of 16 MiB or more");
         left_out.add(|| b"a".to_vec());
         left_out.add(|| vec![0; NAMED_BYTES_MAX]);

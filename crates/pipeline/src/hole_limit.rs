@@ -46,7 +46,7 @@ pub fn refuse_long_holes(source: &dyn Source, tree: &Tree, max: u64) -> Result<(
         let zeros = holes.map(|extent| extent.len).fold(0, u64::saturating_add);
         left = left.checked_sub(zeros).ok_or_else(|| {
             let path = String::from_utf8_lossy(&tree.path(file)).into_owned();
-            let option = Setting::MaxZeros;
+            let option = Setting("max_zeros");
             let what = format!(
                 "a file with {zeros} bytes of holes: the format has no holes, and at most {max} \
                  bytes of zeros are written instead ({option} sets this limit)"

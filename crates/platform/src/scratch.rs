@@ -32,7 +32,7 @@ impl Scratch {
     /// Returns the error for a scratch file that cannot be used.
     #[cold]
     pub fn failed(&self, error: io::Error) -> Error {
-        let options = [Setting::Scratch, Setting::Lookback, Setting::Memory];
+        let options = [Setting("scratch"), Setting("lookback"), Setting("memory")];
         let [scratch, lookback, memory] = options;
         let what = format!(
             "scratch file (TMPDIR or {scratch} name another place for it, {lookback} or a larger \

@@ -313,7 +313,7 @@ fn refused(error: &object_store::Error) -> Failure {
 }
 
 fn exists() -> Error {
-    let option = Setting::Replace;
+    let option = Setting("replace");
     Error::invalid(format!("the output exists; use {option} to replace it")).about([option])
 }
 

@@ -10,9 +10,11 @@ use sinterfs::build::{BuildReport, ErofsOptions, FormatOptions};
 
 /// Converts an image to EROFS without unpacking it.
 pub fn run(image: &Path, new: &Path) -> Result<BuildReport, Box<dyn std::error::Error>> {
-    let mut options = ErofsOptions::default();
-    options.target_kernel = Some("5.15".to_owned());
-    let builder = Builder::new(image).options(FormatOptions::Erofs(options));
+    let options = ErofsOptions {
+        kernel: "5.15".parse()?,
+        ..ErofsOptions::default()
+    };
+    let builder = Builder::new(image).format(FormatOptions::Erofs(options));
     Ok(builder.replace(true).build(new)?)
 }
 

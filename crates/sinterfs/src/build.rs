@@ -5,17 +5,18 @@
 //! ([`crate::Setting`]), never ignored.
 
 pub use crate::about::FormatInfo;
-pub use crate::formats::formats;
+#[cfg(feature = "composefs")]
+pub use crate::composefs::ComposefsOptions;
+pub use crate::formats::options::{
+    CramfsOptions, DwarfsOptions, ErofsOptions, FormatOptions, IsoOptions, SquashfsOptions,
+    WimOptions, formats,
+};
 pub use crate::write::attributes::{AttributeChanges, RootChanges};
-pub use crate::write::build::{build, reports_digest};
+pub use crate::write::build::build;
 pub use crate::write::builder::Builder;
 pub use crate::write::device::compress_device;
 pub use crate::write::device_options::{DeviceCodec, DeviceOptions, DeviceReport};
 pub use crate::write::filters::Filter;
-pub use crate::write::format_options::{
-    CramfsOptions, DwarfsOptions, ErofsOptions, FormatOptions, Iso9660Options, SquashfsOptions,
-    WimOptions,
-};
 pub use crate::write::header::{HeaderSource, MountingProgram, NewHeader};
 pub use crate::write::input::kinds::{Input, Layering, ManifestOptions, MergePart, Whiteouts};
 pub use crate::write::naming::is_same_file;
@@ -23,9 +24,9 @@ pub use crate::write::new_file::{NewFile, write_new};
 pub use crate::write::recompress::recompress;
 pub use crate::write::recompress_request::{RecompressParts, RecompressReport, RecompressRequest};
 pub use crate::write::report::{BuildReport, ObjectsReport, PipelineReport};
-pub use crate::write::request::{BuildRequest, ComposefsOptions, Destination, OutputFile};
+pub use crate::write::request::{BuildRequest, Destination, OutputFile};
 
-pub use sinterfs_format::{PerFileOptions, Purpose, VolumeOptions};
+pub use sinterfs_format::{NamedOptions, Purpose};
 pub use sinterfs_model::{Categorizers, Order, ReadCost};
 pub use sinterfs_model::{Loss, LossKind, Summary, TailPlacement};
 pub use sinterfs_source::archive::ImpliedDirectories;

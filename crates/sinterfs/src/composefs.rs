@@ -9,6 +9,8 @@ mod contents;
 pub(crate) mod dump;
 #[cfg(feature = "write")]
 mod object_store;
+#[cfg(feature = "write")]
+mod options;
 #[cfg(all(feature = "mount", target_os = "linux"))]
 mod overlay_mount;
 
@@ -20,6 +22,8 @@ use sinterfs_model::{Observer, Result, Setting};
 
 #[cfg(feature = "write")]
 pub(crate) use build::build;
+#[cfg(feature = "write")]
+pub use options::ComposefsOptions;
 #[cfg(all(feature = "mount", target_os = "linux"))]
 pub(crate) use overlay_mount::mount_overlay;
 

@@ -1,8 +1,11 @@
-//! The list of formats, and which of them an image or a new image is of.
+//! The list of formats, and which of them an image is of.
 //!
 //! **Invariant:** no other file of the library names the crate of a format, but for the writer of
 //! composefs and for compressed devices (rule `tidy/src/formats.rs`). A new format is a crate and a
 //! line here.
+
+#[cfg(feature = "write")]
+pub(crate) mod options;
 
 #[cfg(any(all(feature = "mount", target_os = "linux"), feature = "write"))]
 use std::path::Path;
@@ -12,25 +15,13 @@ use sinterfs_block::ReadAt;
 #[cfg(all(feature = "remote", feature = "write"))]
 use sinterfs_format::Sectioned;
 use sinterfs_format::{Bid, Format, ReadOptions};
-#[cfg(feature = "write")]
-use sinterfs_format::{PipelineFormat, Purpose, VolumeOptions};
 #[cfg(all(feature = "mount", target_os = "linux"))]
 use sinterfs_model::{Backing, Loss};
 use sinterfs_model::{Error, Result};
-#[cfg(feature = "write")]
-use sinterfs_model::{Observer, Setting};
 
-#[cfg(feature = "write")]
-use crate::about::{FormatInfo, levels};
 #[cfg(all(feature = "mount", target_os = "linux"))]
 use crate::mount::object_verification::ObjectVerification;
 use crate::open_options::OpenOptions;
-#[cfg(feature = "write")]
-use crate::write::job::BuildJob;
-#[cfg(feature = "write")]
-use crate::write::pack::pack;
-#[cfg(feature = "write")]
-use crate::write::report::BuildReport;
 
 /// All formats; the first is the default, and is written.
 pub const FORMATS: &[&dyn Format] = &[
@@ -51,131 +42,6 @@ pub const FORMATS: &[&dyn Format] = &[
     &sinterfs_ext::format::ExtFormat,
     &sinterfs_fat::format::FatFormat,
 ];
-
-/// The format whose images the pipeline does not write.
-#[cfg(feature = "write")]
-const COMPOSEFS: &str = "composefs";
-
-/// Extensions that promise a format which is not written: better refused than disappointed.
-#[cfg(feature = "write")]
-const FOREIGN: &[&str] = &["esd", "swm", "cpio", "tar", "zip"];
-
-/// A format whose images are written.
-#[cfg(feature = "write")]
-#[derive(Clone, Copy)]
-pub(crate) struct Writing {
-    /// The format.
-    pub(crate) format: &'static dyn Format,
-    /// Its writer for the pipeline; `None` for composefs.
-    pub(crate) pipeline: Option<&'static dyn PipelineFormat>,
-}
-
-#[cfg(feature = "write")]
-impl Writing {
-    /// Returns a format with its writer, if it has one.
-    fn of(format: &'static dyn Format) -> Option<Self> {
-        let pipeline = format.pipeline();
-        let is_written = pipeline.is_some() || format.name() == COMPOSEFS;
-        is_written.then_some(Self { format, pipeline })
-    }
-
-    /// Builds an image. On an error nothing is left of it.
-    pub(crate) fn build(&self, job: BuildJob<'_>, observer: &dyn Observer) -> Result<BuildReport> {
-        match self.pipeline {
-            Some(format) => pack(format, job, observer),
-            #[cfg(feature = "composefs")]
-            None => crate::composefs::build(job, observer),
-            #[cfg(not(feature = "composefs"))]
-            None => Err(Error::unsupported("this format is not written")),
-        }
-    }
-
-    /// Returns the writer for the pipeline.
-    ///
-    /// # Errors
-    /// `Unsupported` for other formats.
-    pub(crate) fn by_pipeline(&self) -> Result<&'static dyn PipelineFormat> {
-        self.pipeline.ok_or_else(|| {
-            let format = self.format.name();
-            let what = format!("{format} images are not written by the pipeline");
-            Error::unsupported(what)
-        })
-    }
-
-    /// Returns whether the report of a build names the digest of the image, which others compute of
-    /// the same files, so that nothing else is kept in the image.
-    pub(crate) fn reports_digest(&self) -> bool {
-        self.pipeline.is_none()
-    }
-
-    /// Returns the compression of blocks at a level, if levels choose one.
-    fn codec_of_level(&self, level: u8) -> Option<&'static str> {
-        let pipeline = self.pipeline?;
-        let level = pipeline.level(level, Purpose::default(), &VolumeOptions::default());
-        Some(level.ok()?.compression)
-    }
-}
-
-/// Finds a format that is written by its name or an extension of its images' names.
-#[cfg(feature = "write")]
-pub fn by_name(name: &str) -> Result<Writing> {
-    let named = |f: &&dyn Format| f.name() == name || f.extensions().contains(&name);
-    let found = FORMATS.iter().copied().find(named);
-    let written = || names(written().map(|writing| writing.format));
-    let Some(format) = found else {
-        let what = format!("unknown format `{name}`; the formats are {}", written());
-        return Err(Error::invalid(what));
-    };
-    Writing::of(format).ok_or_else(|| {
-        let what = format!(
-            "{name} images are read, but not written; the formats are {}",
-            written()
-        );
-        Error::unsupported(what)
-    })
-}
-
-/// Returns the formats that are written.
-#[cfg(feature = "write")]
-pub fn written() -> impl Iterator<Item = Writing> {
-    FORMATS.iter().copied().filter_map(Writing::of)
-}
-
-/// Finds the format of a new image: by name, else by the extension, else the default.
-#[cfg(feature = "write")]
-pub fn for_output(name: Option<&str>, output: Option<&Path>) -> Result<Writing> {
-    if let Some(name) = name {
-        return by_name(name);
-    }
-    match output.map_or(Ok(None), promised)? {
-        Some(format) => by_name(format.name()),
-        None => by_name(FORMATS[0].name()),
-    }
-}
-
-/// Returns the format that the extension of a new image promises, if any does. `Unsupported` if it
-/// is one that is not written.
-#[cfg(feature = "write")]
-pub fn promised(output: &Path) -> Result<Option<&'static dyn Format>> {
-    let extension = output.extension().and_then(|extension| extension.to_str());
-    let promised = extension.and_then(|e| FORMATS.iter().find(|f| f.extensions().contains(&e)));
-    if let Some(format) = promised {
-        return Ok(Some(*format));
-    }
-    match extension {
-        Some(promised) if FOREIGN.contains(&promised) => {
-            let option = Setting::Format;
-            let what = format!(
-                "an image named .{promised} would not be what its name says; the formats are {} \
-                 ({option} {} writes it all the same)",
-                names(written().map(|writing| writing.format)),
-                FORMATS[0].name()
-            );
-            Err(Error::unsupported(what).about([option]))
-        }
-        _ => Ok(None),
-    }
-}
 
 /// Finds the format of an image by who bids most. Only where no format knows the first bytes is the
 /// whole file searched.
@@ -311,23 +177,6 @@ pub(crate) fn mount_overlay(
                     `composefs`)";
         Err(Error::unsupported(what))
     }
-}
-
-/// Describes the formats that are written.
-#[cfg(feature = "write")]
-pub fn formats() -> Vec<FormatInfo> {
-    let described = |new: Writing| {
-        let about = new.format.about();
-        FormatInfo {
-            name: new.format.name(),
-            title: about.title,
-            extensions: new.format.extensions(),
-            levels: levels((0..=9).map_while(|level| new.codec_of_level(level))),
-            codecs: about.codecs,
-            notes: about.notes,
-        }
-    };
-    written().map(described).collect()
 }
 
 /// Returns the names of the formats that are read.

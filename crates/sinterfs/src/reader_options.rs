@@ -26,8 +26,8 @@ pub(crate) fn format_to_open(trusted: &TrustedSource) -> Result<&'static dyn For
 #[cfg(feature = "write")]
 pub(crate) fn refuse_all(options: &OpenOptions, what: &str) -> Result<()> {
     let place = [
-        (options.offset.is_some(), Setting::Offset),
-        (options.partition.is_some(), Setting::Partition),
+        (options.offset.is_some(), Setting("offset")),
+        (options.partition.is_some(), Setting("partition")),
     ];
     let place = place.into_iter().filter(|(is_given, _)| *is_given);
     let mut given = given(options).into_iter().chain(place.map(|(_, it)| it));
@@ -39,9 +39,9 @@ pub(crate) fn refuse_all(options: &OpenOptions, what: &str) -> Result<()> {
 /// Returns the options that are given and that some readers only have.
 pub(crate) fn given(options: &OpenOptions) -> Vec<Setting> {
     let all = [
-        (!options.devices.is_empty(), Setting::Devices),
-        (options.image.is_some(), Setting::ImageInFile),
-        (options.objects.is_some(), Setting::Objects),
+        (!options.devices.is_empty(), Setting("devices")),
+        (options.image.is_some(), Setting("image")),
+        (options.objects.is_some(), Setting("objects")),
     ];
     let given = all.into_iter().filter(|(is_given, _)| *is_given);
     given.map(|(_, option)| option).collect()
@@ -50,9 +50,9 @@ pub(crate) fn given(options: &OpenOptions) -> Vec<Setting> {
 /// Removes one of these from options.
 pub(crate) fn remove(options: &mut OpenOptions, option: Setting) {
     match option {
-        Setting::Devices => options.devices.clear(),
-        Setting::ImageInFile => options.image = None,
-        Setting::Objects => options.objects = None,
+        Setting("devices") => options.devices.clear(),
+        Setting("image") => options.image = None,
+        Setting("objects") => options.objects = None,
         _ => {}
     }
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use sinterfs::build::{BuildRequest, Destination, build};
+use sinterfs::build::{BuildRequest, Destination, FormatOptions, build};
 use sinterfs::image::MemorySource;
 use sinterfs::{OpenOptions, Quiet, open_source};
 use sinterfs_codec::{CodecId, Encoding};
@@ -49,7 +49,7 @@ fn image_of(format: &str, tree: &Path, path: &Path) -> Vec<u8> {
             path: path.to_owned(),
             replace: true,
         },
-        format: Some(format.to_owned()),
+        format: Some(FormatOptions::named(format).unwrap()),
         level: 0,
         ..BuildRequest::new(tree)
     };

@@ -8,7 +8,7 @@ use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::Arc;
 
-use sinterfs::build::{BuildRequest, Destination, NewHeader, build};
+use sinterfs::build::{BuildRequest, Destination, DwarfsOptions, FormatOptions, NewHeader, build};
 use sinterfs::image::MemorySource;
 use sinterfs::model::{Cursor, Image, Ino};
 use sinterfs::verify::{
@@ -32,13 +32,22 @@ fn small_tree(tree: &Path) {
     std::os::unix::fs::symlink("dir/a", tree.join("link")).unwrap();
 }
 
+/// Returns the options of an image with digests.
+fn dwarfs(section_index: bool) -> FormatOptions {
+    FormatOptions::Dwarfs(DwarfsOptions {
+        with_digest: true,
+        section_index,
+        ..DwarfsOptions::default()
+    })
+}
+
 fn request(tree: &Path, image: &Path) -> BuildRequest {
     BuildRequest {
         destination: Destination::File {
             path: image.to_owned(),
             replace: true,
         },
-        with_digest: true,
+        format: Some(dwarfs(true)),
         compression: Some("none".to_owned()),
         block_size: Some(1 << 16),
         ..BuildRequest::new(tree)
@@ -122,7 +131,7 @@ fn a_bit_that_is_flipped_anywhere_is_never_served() {
     let header = b"#!/bin/sh\nexec sinter mount \"$0\" DWARFS\n";
     for section_index in [true, false] {
         let made = made(small_tree, header, |request| {
-            request.section_index = section_index;
+            request.format = Some(dwarfs(section_index));
         });
         assert_eq!(read(&made.bytes, Some(made.root)).unwrap(), made.read);
         let mut refused = 0;
@@ -388,8 +397,8 @@ fn digests_beside_images_of_other_formats_cover_every_byte() {
         let (tree, digests) = (dir.path().join("tree"), dir.path().join("digests"));
         small_tree(&tree);
         let mut request = request(&tree, &path);
-        request.format = Some(format.to_owned());
-        (request.with_digest, request.block_size) = (false, None);
+        request.format = Some(FormatOptions::named(format).unwrap());
+        request.block_size = None;
         request.compression = None;
         build(&request, &Quiet).unwrap();
         let root = write_digests(&path, &digests, false).unwrap();
@@ -446,7 +455,7 @@ fn a_signature_in_the_image_is_as_good_as_one_beside_it() {
     let header = b"#!/bin/sh\n";
     for section_index in [true, false] {
         let made = made(small_tree, header, |request| {
-            request.section_index = section_index;
+            request.format = Some(dwarfs(section_index));
         });
         let read = |bytes: &[u8]| {
             let opened = open_source(Arc::new(MemorySource(bytes.to_vec())), &options)?;

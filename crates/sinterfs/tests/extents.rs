@@ -6,7 +6,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use sinterfs::build::{BuildRequest, Destination, build};
+use sinterfs::build::{BuildRequest, Destination, FormatOptions, build};
 use sinterfs::model::{Extent, Image, Ino};
 use sinterfs::{OpenOptions, Quiet, open_with};
 use sinterfs_testkit::noise;
@@ -73,7 +73,7 @@ fn extents_begin_anywhere() {
                 path: path.clone(),
                 replace: true,
             },
-            format: Some(format.to_owned()),
+            format: Some(FormatOptions::named(format).unwrap()),
             block_size: Some(if kernel == Some("5.4") {
                 4096
             } else {
@@ -81,7 +81,9 @@ fn extents_begin_anywhere() {
             }),
             ..BuildRequest::new(&tree)
         };
-        request.volume.target_kernel = kernel.map(str::to_owned);
+        if let (Some(kernel), Some(options)) = (kernel, &mut request.format) {
+            options.set("target_kernel", kernel).unwrap();
+        }
         build(&request, &Quiet).unwrap();
         let opened = open_with(Path::new(&path), &OpenOptions::default()).unwrap();
         for (name, len) in &files {

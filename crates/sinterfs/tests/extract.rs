@@ -39,7 +39,6 @@ fn far_references_make_no_block_be_decoded_twice() {
             replace: false,
         },
         block_size: Some(BLOCK as u64),
-        lookback: None,
         compression: Some("zstd:level=1".to_owned()),
         ..BuildRequest::new(&tree)
     };

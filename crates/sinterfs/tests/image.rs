@@ -10,7 +10,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use sinterfs::build::{CramfsOptions, DwarfsOptions, FormatOptions, Iso9660Options, WimOptions};
+use sinterfs::build::{CramfsOptions, DwarfsOptions, FormatOptions};
 use sinterfs::{Builder, FileType, Image, Kind};
 use sinterfs_testkit::noise;
 
@@ -140,20 +140,22 @@ fn options_of_one_format_choose_it() {
     let source = dir.path().join("source");
     std::fs::create_dir(&source).unwrap();
     std::fs::write(source.join("file"), "content").unwrap();
-    let mut options = DwarfsOptions::default();
-    options.with_digest = true;
+    let options = DwarfsOptions {
+        with_digest: true,
+        ..DwarfsOptions::default()
+    };
     let image = dir.path().join("image");
-    let builder = Builder::new(&source).options(FormatOptions::Dwarfs(options));
+    let builder = Builder::new(&source).format(FormatOptions::Dwarfs(options));
     assert_eq!(builder.build(&image).unwrap().format, "dwarfs");
     let info = sinterfs::open(&image).unwrap().info().unwrap();
     assert!(info.iter().any(|(name, _)| name == "root digest"));
     let error = builder.build(&image).unwrap_err();
-    assert_eq!(error.settings(), [sinterfs::Setting::Replace]);
-    let error = builder.replace(true).format("squashfs").build(&image);
-    assert_eq!(
-        error.unwrap_err().settings(),
-        [sinterfs::Setting::WithDigest]
-    );
+    assert_eq!(error.settings(), [sinterfs::Setting("replace")]);
+    let mut squashfs = FormatOptions::named("squashfs").unwrap();
+    let error = squashfs.set("with_digest", "true").unwrap_err();
+    assert_eq!(error.settings(), [sinterfs::Setting("with_digest")]);
+    let error = squashfs.set("nonsense", "true").unwrap_err();
+    assert!(error.to_string().contains("exports"), "{error}");
 }
 
 #[test]
@@ -162,20 +164,20 @@ fn the_smaller_formats_have_options_too() {
     let source = dir.path().join("source");
     std::fs::create_dir(&source).unwrap();
     std::fs::write(source.join("file"), "content").unwrap();
-    let label = || Some("VOLUME".to_owned());
-    let mut cramfs = CramfsOptions::default();
-    (cramfs.label, cramfs.extended) = (label(), Some("big-endian".to_owned()));
-    let mut iso = Iso9660Options::default();
-    (iso.label, iso.extended) = (label(), Some("publisher=US".to_owned()));
-    let mut wim = WimOptions::default();
-    wim.label = label();
-    for (options, words) in [
+    let cramfs = CramfsOptions {
+        order: "big".parse().unwrap(),
+        ..CramfsOptions::default()
+    };
+    let mut iso = FormatOptions::named("iso").unwrap();
+    iso.set("publisher", "US").unwrap();
+    for (mut options, words) in [
         (FormatOptions::Cramfs(cramfs), ["VOLUME", "big-endian"]),
-        (FormatOptions::Iso9660(iso), ["VOLUME", "US"]),
-        (FormatOptions::Wim(wim), ["VOLUME", "file"]),
+        (iso, ["VOLUME", "US"]),
+        (FormatOptions::named("wim").unwrap(), ["VOLUME", "file"]),
     ] {
+        options.set("label", "VOLUME").unwrap();
         let (name, image) = (options.format(), dir.path().join(options.format()));
-        let built = Builder::new(&source).options(options).build(&image);
+        let built = Builder::new(&source).format(options).build(&image);
         assert_eq!(built.unwrap().format, name);
         let opened = sinterfs::open(&image).unwrap();
         assert_eq!(opened.format(), name);
@@ -195,7 +197,7 @@ fn builds_take_the_levels_that_people_are_shown() {
     for format in sinterfs::build::formats() {
         let builds = |codec: &str, level: i64| {
             let builder = Builder::new(&source)
-                .format(format.name)
+                .format(FormatOptions::named(format.name).unwrap())
                 .compression(format!("{codec}:level={level}"))
                 .replace(true);
             builder.build(dir.path().join("image")).is_ok()

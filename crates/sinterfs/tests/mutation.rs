@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 use harness::{read_everything, reseal};
 use judge::{Compared, Judge};
 use sinterfs::Quiet;
-use sinterfs::build::{BuildRequest, Destination, build};
+use sinterfs::build::{BuildRequest, Destination, FormatOptions, build};
 use sinterfs_testkit::Random;
 
 #[test]
@@ -279,12 +279,10 @@ fn images() -> Vec<Vec<u8>> {
     ];
     let others = others.map(|(format, codec, block)| {
         made(&BuildRequest {
-            format: Some(format.to_owned()),
+            format: Some(FormatOptions::named(format).unwrap()),
             compression: (format != "cramfs").then(|| codec.to_owned()),
-            metadata_compression: None,
-            time_resolution: None,
             block_size: Some(block),
-            ..request(&tree, &path, codec, codec)
+            ..request(&tree, &path, codec, "none")
         })
     });
     let made = dwarfs.into_iter().chain(others);
@@ -356,15 +354,17 @@ fn make_tree(tree: &Path) {
 }
 
 fn request(tree: &Path, image: &Path, codec: &str, metadata: &str) -> BuildRequest {
+    let mut options = FormatOptions::named("dwarfs").unwrap();
+    options.set("metadata_compression", metadata).unwrap();
+    options.set("time_resolution", "1ns").unwrap();
     BuildRequest {
         destination: Destination::File {
             path: image.to_owned(),
             replace: true,
         },
         compression: Some(codec.to_owned()),
-        metadata_compression: Some(metadata.to_owned()),
+        format: Some(options),
         block_size: Some(1 << 12),
-        time_resolution: Some("1ns".to_owned()),
         ..BuildRequest::new(tree)
     }
 }

@@ -108,7 +108,7 @@ impl Source for Merge {
         union.follow_links(&links, observer);
         union.run()?;
         if let (true, Some(first)) = (self.how.strict, union.conflicts.first.first()) {
-            let option = Setting::Strict;
+            let option = Setting("strict");
             let what = format!(
                 "{} names are in several of the sources, the first in {} and {} ({option})",
                 union.conflicts.count, first.hidden, first.kept

@@ -10,8 +10,6 @@ use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
-#[cfg(feature = "write")]
-use sinterfs_format::PipelineFormat;
 use sinterfs_format::{
     About, Bid, CheckOptions, CheckReport, Format, Handle, InfoRows, Provable, ReadOptions,
 };
@@ -87,11 +85,6 @@ impl Format for SquashfsFormat {
                     docs/other-names-options.md lists the equivalents of the options of \
                     mksquashfs.",
         }
-    }
-
-    #[cfg(feature = "write")]
-    fn pipeline(&self) -> Option<&dyn PipelineFormat> {
-        Some(&writer::SquashfsBuilder)
     }
 }
 

@@ -19,5 +19,5 @@ mod writer;
 mod xattrs;
 
 pub use compression::Compression;
-pub use options::{UncompressedPart, UncompressedParts, WriteOptions};
+pub use options::{SquashfsOptions, UncompressedPart, UncompressedParts, WriteOptions};
 pub use writer::SquashfsWriter;

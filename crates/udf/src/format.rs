@@ -52,7 +52,7 @@ impl Format for UdfFormat {
     }
 
     fn reader_options(&self) -> &'static [Setting] {
-        &[Setting::ImageInFile]
+        &[Setting("image")]
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &ReadOptions) -> Result<Box<dyn Handle>> {
@@ -93,7 +93,7 @@ impl Format for UdfFormat {
         let checked = crate::check::check(source, options, observer)?;
         let mut report = CheckReport::from(checked);
         if is_bridge {
-            let option = Setting::ImageInFile;
+            let option = Setting("image");
             let note = format!(
                 "the UDF tree of the disc was checked ({option} iso9660 checks its other tree)"
             );
@@ -207,7 +207,7 @@ impl Handle for UdfHandle {
         let all = self.concrete.damage().chain(self.concrete.lost_streams());
         let others = self.differences.iter();
         let others = others
-            .map(|what| Error::new(Kind::Unsupported, what.clone()).about([Setting::ImageInFile]));
+            .map(|what| Error::new(Kind::Unsupported, what.clone()).about([Setting("image")]));
         all.chain(others).collect()
     }
 

@@ -12,8 +12,6 @@ use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
-#[cfg(feature = "write")]
-use sinterfs_format::PipelineFormat;
 use sinterfs_format::{
     About, Bid, CheckOptions, CheckReport, Format, Handle, InfoRows, Provable, ReadOptions,
 };
@@ -42,7 +40,7 @@ impl Format for WimFormat {
     }
 
     fn reader_options(&self) -> &'static [Setting] {
-        &[Setting::Devices, Setting::ImageInFile]
+        &[Setting("devices"), Setting("image")]
     }
 
     fn provable(&self) -> Option<&dyn Provable> {
@@ -81,11 +79,6 @@ impl Format for WimFormat {
                     (`lzms:solid`, the last level). Programs of Windows read lzx with 32k, and \
                     lzms:solid.",
         }
-    }
-
-    #[cfg(feature = "write")]
-    fn pipeline(&self) -> Option<&dyn PipelineFormat> {
-        Some(&writer::WimBuilder)
     }
 }
 

@@ -20,5 +20,5 @@ mod xml;
 
 pub use compression::WimCompression;
 pub use kept::OpenScratch;
-pub use options::WriteOptions;
+pub use options::{WimOptions, WriteOptions};
 pub use writer::WimWriter;

@@ -7,7 +7,7 @@ compare images. ``sinterfs.filesystem`` has the implementations for fsspec.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version as _version
 from typing import BinaryIO, Literal
 
@@ -79,6 +79,19 @@ def open(
     )
 
 
+def _texts(value: object) -> list[str]:
+    """Return the values of an option as text: none for ``None``."""
+    if value is None:
+        return []
+    if isinstance(value, bool):
+        return [str(value).lower()]
+    if isinstance(value, (str, int)):
+        return [str(value)]
+    if isinstance(value, os.PathLike):
+        return [os.fspath(value)]
+    return strings(value)
+
+
 def build(
     source: StrPath | Iterable[StrPath],
     image: StrPath,
@@ -96,6 +109,7 @@ def build(
     time_resolution: str | None = None,
     create_timestamp: int | None = None,
     with_digest: bool = False,
+    options: Mapping[str, str | int | bool | StrPath | Iterable[str]] | None = None,
     strict: bool = False,
     replace: bool = False,
     progress: Progress | None = None,
@@ -104,16 +118,21 @@ def build(
 
     Several sources are layers; later ones hide earlier ones. The format is that of the extension,
     else DwarFS. Options mean what ``sinter build --help`` says of them; patterns of ``include``
-    come before those of ``exclude``, and the first that matches applies. On an error, or if
-    ``progress`` raises one before the image is complete, nothing is left of it.
+    come before those of ``exclude``, and the first that matches applies. ``options`` has options of
+    one format by their names, as ``{"metadata_copy": True}`` or ``{"uuid": "..."}``; a list sets
+    one more than once. The error about a name that the format does not have lists them. On an
+    error, or if ``progress`` raises one before the image is complete, nothing is left of it.
     """
+    named = {"purpose": purpose, "time_resolution": time_resolution, **(options or {})}
+    if with_digest:
+        named["with_digest"] = True
+    given = [(name, text) for name, value in named.items() for text in _texts(value)]
     paths = [source] if isinstance(source, (str, os.PathLike)) else source
     made = _sinterfs.build(
         strings(paths),
         os.fspath(image),
         format=format,
         level=level,
-        purpose=purpose,
         compression=compression,
         block_size=block_size,
         threads=threads,
@@ -121,9 +140,8 @@ def build(
         max_zeros=max_zeros,
         include=strings(include),
         exclude=strings(exclude),
-        time_resolution=time_resolution,
         create_timestamp=create_timestamp,
-        with_digest=with_digest,
+        options=given,
         strict=strict,
         replace=replace,
         progress=progress,

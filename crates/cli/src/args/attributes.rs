@@ -60,20 +60,6 @@ pub struct AttributeArgs {
     /// member below).
     #[arg(long, value_name = "KEY=VALUE,..", value_parser = implied_directories)]
     dir_defaults: Option<ImpliedDirectories>,
-
-    /// The resolution of timestamps: 1ns, 1us, 100ms, 1s, 2s, 1min, 1h ... (default: 1s; if the
-    /// source is an image, one that loses nothing).
-    #[arg(long, value_name = "UNIT")]
-    time_resolution: Option<String>,
-
-    /// Keep access and change times, not only modification times.
-    #[arg(long)]
-    keep_all_times: bool,
-
-    /// The tables of DwarFS metadata to pack: `all` (the default), `none`, `plain`, or a list of
-    /// chunk_table, directories, shared_files, names, names_index, symlinks, symlinks_index.
-    #[arg(long, value_name = "TABLE,..")]
-    pack_metadata: Option<String>,
 }
 
 /// Attributes of the root directory, which take precedence over the attributes set for all files.
@@ -101,25 +87,6 @@ struct RootArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Metadata of the image")]
 pub struct MetadataArgs {
-    /// Do not record how the image was made (version and settings).
-    #[arg(long)]
-    no_history: bool,
-
-    /// Do not write a section index (DwarFS).
-    #[arg(long)]
-    no_section_index: bool,
-
-    /// Store digests of all bytes in the image and print the root digest, for --digest of other
-    /// commands (DwarFS).
-    #[arg(long)]
-    with_digest: bool,
-
-    /// Store the metadata twice (DwarFS).
-    ///
-    /// The copy is used where the first is damaged. `recompress` keeps it, unless with --rebuild.
-    #[arg(long)]
-    metadata_copy: bool,
-
     /// Fail if anything cannot be stored or read.
     #[arg(long)]
     strict: bool,
@@ -192,9 +159,6 @@ impl AttributeArgs {
             },
         };
         request.implied = self.dir_defaults.unwrap_or_default();
-        request.time_resolution = self.time_resolution;
-        request.keep_all_times = self.keep_all_times;
-        request.pack_metadata = self.pack_metadata;
         Ok(())
     }
 }
@@ -202,10 +166,6 @@ impl AttributeArgs {
 impl MetadataArgs {
     /// Sets these options in a request.
     pub fn apply(&self, request: &mut BuildRequest) {
-        request.history = !self.no_history;
-        request.section_index = !self.no_section_index;
-        request.with_digest = self.with_digest;
-        request.metadata_copy = self.metadata_copy;
         request.strict = self.strict;
     }
 }

@@ -15,18 +15,8 @@ use crate::owners;
 #[derive(Debug)]
 pub struct FilterArgs {
     choices: Vec<Filter>,
-    pseudo: Vec<OsString>,
-    pseudo_files: Vec<PathBuf>,
-    pseudo_dir: Option<OsString>,
-    pseudo_override: bool,
-    no_hardlinks: bool,
     actions: Vec<ActionText>,
-    xattrs_add: Vec<OsString>,
-    xattrs_include: Vec<String>,
-    xattrs_exclude: Vec<String>,
-    file_contexts: Option<PathBuf>,
-    mount_point: Option<OsString>,
-    marks: LayerMarks,
+    flags: FilterFlags,
 }
 
 /// Actions as they are given.
@@ -118,6 +108,10 @@ struct FilterFlags {
     #[arg(long)]
     no_hardlinks: bool,
 
+    /// Do not store extended attributes.
+    #[arg(long, visible_alias = "skip-xattrs")]
+    no_xattrs: bool,
+
     /// Add an extended attribute to all files, of `user.` to regular files and directories. The
     /// value may be octal (0t), hexadecimal (0x) or base64 (0s). Can be repeated.
     #[arg(long, value_name = "NAME=VALUE", conflicts_with = "no_xattrs")]
@@ -165,18 +159,23 @@ struct FilterFlags {
 impl FilterArgs {
     /// Sets these options in a request.
     pub fn apply(self, request: &mut BuildRequest) -> Result<()> {
+        let flags = self.flags;
         request.filters = self.choices;
-        request.pseudo = self.pseudo;
-        request.pseudo_files = self.pseudo_files;
-        request.pseudo_dir = self.pseudo_dir;
-        request.pseudo_override = self.pseudo_override;
-        request.xattrs_add = self.xattrs_add;
-        request.separate_links = self.no_hardlinks;
         request.actions = actions(self.actions)?;
-        request.xattrs = XattrFilter::of(&self.xattrs_include, &self.xattrs_exclude)?;
-        request.file_contexts = self.file_contexts;
-        request.mount_point = self.mount_point;
-        request.marks = self.marks;
+        request.pseudo = flags.pseudo;
+        request.pseudo_files = flags.pseudo_file;
+        request.pseudo_dir = flags.pseudo_dir;
+        request.pseudo_override = flags.pseudo_override;
+        request.xattrs_add = flags.xattrs_add;
+        request.separate_links = flags.no_hardlinks;
+        request.keep_xattrs = !flags.no_xattrs;
+        request.xattrs = XattrFilter::of(&flags.xattrs_include, &flags.xattrs_exclude)?;
+        request.file_contexts = flags.file_contexts;
+        request.mount_point = flags.mount_point;
+        request.marks = LayerMarks {
+            from_aufs: flags.aufs,
+            stripped: flags.ovlfs_strip,
+        };
         Ok(())
     }
 }
@@ -215,48 +214,35 @@ impl Args for FilterArgs {
 impl FromArgMatches for FilterArgs {
     fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
         let mut rules = Vec::new();
-        let flags = FilterFlags::from_arg_matches(matches)?;
+        let mut flags = FilterFlags::from_arg_matches(matches)?;
         let indices = |id: &str| matches.indices_of(id).into_iter().flatten();
-        rules.extend(indices("exclude").zip(flags.exclude.into_iter().map(Filter::Exclude)));
-        rules.extend(indices("include").zip(flags.include.into_iter().map(Filter::Include)));
-        let expressions = flags.exclude_regex.into_iter();
+        rules.extend(indices("exclude").zip(take(&mut flags.exclude).map(Filter::Exclude)));
+        rules.extend(indices("include").zip(take(&mut flags.include).map(Filter::Include)));
+        let expressions = take(&mut flags.exclude_regex);
         rules.extend(indices("exclude_regex").zip(expressions.map(Filter::ExcludeRegex)));
-        let names = flags.exclude_names.into_iter();
+        let names = take(&mut flags.exclude_names);
         rules.extend(indices("exclude_names").zip(names.map(Filter::ExcludeNames)));
-        rules.extend(indices("only").zip(flags.only.into_iter().map(Filter::Only)));
-        let listed = flags.only_itself.into_iter().map(Filter::OnlyItself);
+        rules.extend(indices("only").zip(take(&mut flags.only).map(Filter::Only)));
+        let listed = take(&mut flags.only_itself).map(Filter::OnlyItself);
         rules.extend(indices("only_itself").zip(listed));
-        let lists = flags.files_from.into_iter().map(Filter::FilesFrom);
+        let lists = take(&mut flags.files_from).map(Filter::FilesFrom);
         rules.extend(indices("files_from").zip(lists));
-        let files = flags.exclude_from.into_iter().map(Filter::ExcludeFrom);
+        let files = take(&mut flags.exclude_from).map(Filter::ExcludeFrom);
         rules.extend(indices("exclude_from").zip(files));
-        let files = flags.include_from.into_iter().map(Filter::IncludeFrom);
+        let files = take(&mut flags.include_from).map(Filter::IncludeFrom);
         rules.extend(indices("include_from").zip(files));
         let mut actions = Vec::new();
-        let texts = flags.action.into_iter().map(ActionText::One);
+        let texts = take(&mut flags.action).map(ActionText::One);
         actions.extend(indices("action").zip(texts));
-        let files = flags.action_file.into_iter().map(ActionText::File);
+        let files = take(&mut flags.action_file).map(ActionText::File);
         actions.extend(indices("action_file").zip(files));
         actions.sort_by_key(|(index, _)| *index);
         rules.sort_by_key(|(index, _)| *index);
         let choices = rules.into_iter().map(|(_, choice)| choice).collect();
         Ok(Self {
             choices,
-            pseudo: flags.pseudo,
-            pseudo_files: flags.pseudo_file,
-            pseudo_dir: flags.pseudo_dir,
-            pseudo_override: flags.pseudo_override,
-            xattrs_add: flags.xattrs_add,
-            no_hardlinks: flags.no_hardlinks,
             actions: actions.into_iter().map(|(_, action)| action).collect(),
-            xattrs_include: flags.xattrs_include,
-            xattrs_exclude: flags.xattrs_exclude,
-            file_contexts: flags.file_contexts,
-            mount_point: flags.mount_point,
-            marks: LayerMarks {
-                from_aufs: flags.aufs,
-                stripped: flags.ovlfs_strip,
-            },
+            flags,
         })
     }
 
@@ -267,4 +253,8 @@ impl FromArgMatches for FilterArgs {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+fn take<T>(list: &mut Vec<T>) -> std::vec::IntoIter<T> {
+    std::mem::take(list).into_iter()
 }

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use sinterfs::build::{BuildRequest, Destination, NewFile, is_same_file};
+use sinterfs::build::{BuildRequest, Destination, FormatOptions, NewFile, is_same_file};
 use sinterfs::ops::Unread;
 use sinterfs::platform::names;
 use sinterfs::{Error, OpenOptions, Result};
@@ -46,7 +46,8 @@ impl ReportArgs {
         if to.as_os_str() == "-" {
             return Err(Error::invalid("--report of a new image needs a file"));
         }
-        let devices: Vec<PathBuf> = request.blob_device.iter().cloned().collect();
+        let device = request.format.as_ref().and_then(FormatOptions::device);
+        let devices: Vec<PathBuf> = device.map(PathBuf::from).into_iter().collect();
         let written = std::iter::once(path).chain(&devices).map(PathBuf::as_path);
         let mut others = written.chain(request.input.paths());
         if others.any(|other| is_same_file(&to, other)) {

@@ -247,7 +247,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
     };
     let empty_archive = args.empty_archive && matches!(input, Input::Archive(_));
-    args.make.run(input, |request| {
+    args.make.run(input, |request, given| {
         request.open = open;
         request.one_file_system = args.one_file_system;
         request.shard = args.shard;
@@ -257,9 +257,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
             root: args.manifest_root,
             anywhere: args.manifest_anywhere,
         };
-        request.base = args.base;
+        if let Some(path) = args.base {
+            given.insert(0, ("base".to_owned(), path.into()));
+        }
         if let Input::Dump { objects, .. } = &mut request.input {
-            *objects = request.composefs.digest_store.take();
+            let store = given.iter().position(|(name, _)| name == "digest_store");
+            *objects = store.map(|at| given.remove(at).1.into());
         }
     })
 }

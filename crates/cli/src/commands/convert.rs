@@ -49,5 +49,5 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Input::Directory(path) => Input::Image { path, options },
         input => input,
     };
-    args.make.run(input, |request| request.open = open)
+    args.make.run(input, |request, _| request.open = open)
 }

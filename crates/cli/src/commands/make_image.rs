@@ -4,7 +4,7 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use sinterfs::build::{BuildRequest, Destination, Input};
+use sinterfs::build::{BuildRequest, Destination, FormatOptions, Input};
 use sinterfs::verify::verity::hex;
 use sinterfs::{Error, Result};
 
@@ -17,6 +17,7 @@ use crate::args::parity::{ParityArgs, PendingParity};
 use crate::args::report::ReportArgs;
 use crate::args::run::{JobsArgs, StageTimingArgs, VerbosityArgs};
 use crate::build_report;
+use crate::format_flags::{FormatArgs, GivenOption};
 use crate::progress::Display;
 use crate::text;
 
@@ -31,6 +32,9 @@ pub struct MakeImageArgs {
 
     #[command(flatten)]
     pack: PackArgs,
+
+    #[command(flatten)]
+    formats: FormatArgs<true>,
 
     #[command(flatten)]
     jobs: JobsArgs,
@@ -61,8 +65,13 @@ pub struct MakeImageArgs {
 }
 
 impl MakeImageArgs {
-    /// Writes an image of an input and prints a summary; `more` sets options of one command.
-    pub fn run(self, input: Input, more: impl FnOnce(&mut BuildRequest)) -> Result<ExitCode> {
+    /// Writes an image of an input and prints a summary; `more` sets options of one command,
+    /// and of formats by their names.
+    pub fn run(
+        self,
+        input: Input,
+        more: impl FnOnce(&mut BuildRequest, &mut Vec<GivenOption>),
+    ) -> Result<ExitCode> {
         let (verbosity, verbose) = (self.verbosity, self.timing.verbose);
         let reads_stdin = input.paths().iter().any(|path| path.as_os_str() == "-");
         if reads_stdin && std::io::stdin().is_terminal() {
@@ -72,15 +81,23 @@ impl MakeImageArgs {
         let destination = self.target.destination(verbosity)?;
         let mut request = new_request(input, destination, &self.jobs);
         let prints_digest = self.pack.prints_digest();
-        self.pack.apply(&mut request)?;
+        let name = self.pack.format();
+        let mut given = self.formats.given;
+        self.pack.apply(&mut request, &mut given)?;
         self.filter.apply(&mut request)?;
         self.attributes.apply(&mut request)?;
         self.timestamps.apply(&mut request)?;
         self.metadata.apply(&mut request);
-        more(&mut request);
+        more(&mut request, &mut given);
+        let mut format =
+            FormatOptions::for_output(name.as_deref(), request.destination.name().as_deref())?;
+        given
+            .iter()
+            .try_for_each(|(name, value)| format.set(name, value))?;
         if prints_digest {
-            check_digest_output(&request, verbosity)?;
+            check_digest_output(&request, &format, verbosity)?;
         }
+        request.format = Some(format);
         let protecting = self
             .parity
             .begin(&request.destination, request.input.paths())?;
@@ -114,13 +131,17 @@ pub fn tell_former_parity(destination: &Destination, verbosity: VerbosityArgs) {
 }
 
 /// Fails if the image has no digest, or if standard output is used for something else.
-fn check_digest_output(request: &BuildRequest, verbosity: VerbosityArgs) -> Result<()> {
+fn check_digest_output(
+    request: &BuildRequest,
+    format: &FormatOptions,
+    verbosity: VerbosityArgs,
+) -> Result<()> {
     if verbosity.json || request.destination == Destination::Stdout {
         return Err(Error::invalid(
             "--print-digest needs standard output for itself",
         ));
     }
-    if !sinterfs::build::reports_digest(request) {
+    if !format.reports_digest() {
         return Err(Error::invalid(
             "--print-digest applies only to composefs images",
         ));

@@ -79,7 +79,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         cache_bytes: args.cache_size,
     };
     let open = args.remote.open_options();
-    args.make.run(input, |request| request.open = open)
+    args.make.run(input, |request, _| request.open = open)
 }
 
 /// Returns the sources with their paths in the image; fails if two have the same path.

@@ -18,6 +18,7 @@ use crate::args::parity::{ParityArgs, PendingParity};
 use crate::args::run::{JobsArgs, StageTimingArgs, VerbosityArgs};
 use crate::args::self_mount::SelfMountArgs;
 use crate::build_report;
+use crate::format_flags::FormatArgs;
 use crate::progress::Display;
 use crate::size::{human, parse as size};
 use crate::{exit, messages, text};
@@ -72,10 +73,6 @@ pub struct Args {
     #[arg(short = 'C', long, value_name = "[CATEGORY::]CODEC[:KEY=VALUE]..")]
     compression: Vec<String>,
 
-    /// The codec of metadata, instead of the level's.
-    #[arg(long, value_name = "CODEC[:KEY=VALUE]..")]
-    metadata_compression: Option<String>,
-
     /// Compress only these parts again, and copy the others.
     #[arg(long, value_enum, default_value_t = Only::All)]
     only: Only,
@@ -117,6 +114,9 @@ pub struct Args {
 
     #[command(flatten)]
     layout: LayoutArgs,
+
+    #[command(flatten)]
+    formats: FormatArgs<false>,
 
     #[command(flatten)]
     attributes: AttributeArgs,
@@ -194,7 +194,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
 }
 
 fn request(args: Args) -> Result<RecompressRequest> {
-    let (compression, by_category) = pack::compressions(args.compression)?;
+    let mut options = args.formats.given;
+    let compression = pack::compressions(args.compression, &mut options)?;
     let open = args.image.options();
     let input = Input::Image {
         path: args.image.image.clone(),
@@ -204,8 +205,6 @@ fn request(args: Args) -> Result<RecompressRequest> {
     let mut build = make_image::new_request(input, destination, &args.jobs);
     build.level = args.level;
     build.compression = compression;
-    build.by_category = by_category;
-    build.metadata_compression = args.metadata_compression.as_deref().map(pack::with_level);
     build.block_size = args.block_size;
     args.layout.apply(&mut build);
     args.attributes.apply(&mut build)?;
@@ -215,6 +214,7 @@ fn request(args: Args) -> Result<RecompressRequest> {
         image: args.image.image,
         open,
         build,
+        options,
         rebuild: args.rebuild,
         rebuild_metadata: args.rebuild_metadata,
         parts: match args.only {

@@ -37,17 +37,21 @@ impl<'a> ImageParts<'a> {
         inventory: &Inventory<'_>,
         blocks: &'a Blocks,
     ) -> Result<Self> {
-        let boot = &options.boot[..];
-        let at = if options.front_padding { PADDING } else { 0 };
+        let boot = &options.own.boot[..];
+        let at = if options.own.front_padding {
+            PADDING
+        } else {
+            0
+        };
         let start = at + SUPERBLOCK_LEN as u64 + boot.len() as u64;
         let offsets = ListingOffsets::new(inventory, start.next_multiple_of(4))?;
         let cut = CutOptions {
-            order: options.order,
+            order: options.own.order,
             unit: options.block_size,
             compression: options.compression,
         };
         let contents = PlacedContents::new(cut, offsets.end, (tree, map), inventory, blocks)?;
-        let size = if options.pad {
+        let size = if options.own.padding {
             contents.end.next_multiple_of(options.block_size.into())
         } else {
             contents.end
@@ -61,11 +65,11 @@ impl<'a> ImageParts<'a> {
         };
         let superblock = SuperblockFields {
             at,
-            order: options.order,
+            order: options.own.order,
             size,
             flags: flags(options, map, inventory),
             checksum: 0,
-            edition: options.edition,
+            edition: options.own.edition,
             blocks: u32::try_from(contents.count).unwrap_or(u32::MAX),
             files: u32::try_from(inventory.entries.len()).unwrap_or(u32::MAX),
             name: name(options),
@@ -76,7 +80,7 @@ impl<'a> ImageParts<'a> {
             blocks,
             boot,
             superblock,
-            listings: listings.encode(options.order),
+            listings: listings.encode(options.own.order),
             listings_end: offsets.end,
             contents,
         };
@@ -130,7 +134,7 @@ fn zeros(mut count: u64, emit: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()
 
 fn name(options: &WriteOptions) -> [u8; 16] {
     let mut name = [0; 16];
-    for (to, from) in name.iter_mut().zip(&options.name) {
+    for (to, from) in name.iter_mut().zip(&options.own.label) {
         *to = *from;
     }
     name
@@ -147,7 +151,7 @@ fn flags(options: &WriteOptions, map: &ContentMap, inventory: &Inventory<'_>) ->
         flags |= Flags::HOLES;
     }
     // readers expect the listing of the root right after the superblock, padding or not
-    if !options.boot.is_empty() {
+    if !options.own.boot.is_empty() {
         flags |= Flags::SHIFTED_ROOT;
     }
     Flags(flags)

@@ -84,7 +84,7 @@ impl ImageWriter for CramfsWriter {
         Geometry::PerFile {
             unit: self.options.block_size,
             tails: TailPlacement::Alone,
-            holes: self.options.holes,
+            holes: self.options.own.holes,
             repeats: None,
             sharing: TailSharing::Never,
         }

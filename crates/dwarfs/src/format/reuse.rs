@@ -1,18 +1,21 @@
 //! The blocks of an opened DwarFS image for a new one: taken over as they are, or written anew.
 
+use std::any::Any;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::Sink;
-use sinterfs_format::{CreateOptions, FormerRuns, MetadataPlan, Reuse, RewriteOptions, Rewritten};
-use sinterfs_model::{ContentMap, ImageWriter, Observer, Result};
+use sinterfs_format::{
+    CreateOptions, FormerRuns, MetadataPlan, PipelineFormat, Reuse, RewriteOptions, Rewritten,
+};
+use sinterfs_model::{ContentMap, Error, ImageWriter, Observer, Result};
 
-use super::writer::write_options;
 use crate::read::Dwarfs;
 use crate::rewrite::{
     self, AppendingWriter, BaseImage, BlockRules, MetadataRule, Rebuild, Selection,
 };
+use crate::write::DwarfsOptions;
 
 /// An opened image as one whose blocks can be taken over.
 pub(super) struct ReusableBlocks(pub(super) Arc<Dwarfs>);
@@ -25,12 +28,13 @@ impl Reuse for ReusableBlocks {
     fn create_on(
         &self,
         out: Box<dyn Sink>,
+        format: &dyn PipelineFormat,
         options: &CreateOptions,
         content: ContentMap,
         path: &Path,
     ) -> Result<Box<dyn ImageWriter>> {
         let base = BaseImage::new(Arc::clone(&self.0), content, path.to_owned())?;
-        let own = write_options(options)?;
+        let own = own_options(format)?.resolved(options)?;
         let writer = AppendingWriter::new(Box::new(out), own, base, options.threads)?;
         Ok(Box::new(writer))
     }
@@ -41,7 +45,12 @@ impl Reuse for ReusableBlocks {
         options: &RewriteOptions<'_>,
         observer: &dyn Observer,
     ) -> Result<Rewritten> {
-        let create = write_options(&options.create)?;
+        let own = own_options(options.format)?;
+        if options.compression.is_none() && !own.by_category.is_empty() {
+            let what = "a codec for a category has no effect when blocks are kept";
+            return Err(Error::invalid(what));
+        }
+        let create = own.resolved(&options.create)?;
         let metadata = match options.metadata {
             MetadataPlan::Keep => MetadataRule::Keep,
             MetadataPlan::Encode => MetadataRule::Encode,
@@ -52,25 +61,29 @@ impl Reuse for ReusableBlocks {
             })),
         };
         let selection = options.selection.clone();
-        let own = rewrite::RewriteOptions {
+        let rules = rewrite::RewriteOptions {
             blocks: BlockRules {
                 encoding: options.compression.clone(),
-                by_category: options.by_category.clone(),
+                by_category: own.by_category.clone(),
                 selection: selection.map(|(names, inverted)| Selection { names, inverted }),
                 keep_smaller: options.keep_smaller,
             },
             metadata,
             metadata_encoding: create.metadata_encoding,
             history: create.history,
-            section_index: create.section_index,
-            digest: create.digest,
-            metadata_copy: create.metadata_copy,
+            own: create.own,
             threads: options.threads,
         };
-        let report = rewrite::rewrite(&self.0, out, &own, observer)?;
+        let report = rewrite::rewrite(&self.0, out, &rules, observer)?;
         Ok(Rewritten {
             image: report.image,
             recoded: report.recoded,
         })
     }
+}
+
+/// Returns the options of a new image that has blocks of this one.
+fn own_options(format: &dyn PipelineFormat) -> Result<&DwarfsOptions> {
+    let own = (format as &dyn Any).downcast_ref();
+    own.ok_or_else(|| Error::invalid("only DwarFS images have blocks of DwarFS images"))
 }

@@ -50,7 +50,7 @@ pub fn sign(
         index.push(header.kind, range.offset)?;
     }
     let Some(end) = end else {
-        let option = Setting::WithDigest;
+        let option = Setting("with_digest");
         let what = format!("the image has no digests to sign ({option})");
         return Err(Error::invalid(what).about([option]));
     };

@@ -102,7 +102,7 @@ impl<'t> Tables<'t> {
         blocks: &'t Blocks,
         options: &WriteOptions,
     ) -> Result<Self> {
-        let packing = options.packing;
+        let packing = options.packing();
         let numbering = Numbering::new(tree, map)?;
         let chunks = Chunks::new(map, &numbering.lists, &blocks.lens, options.block_size_bits)?;
         Ok(Self {
@@ -255,7 +255,7 @@ fn fs_options(options: &WriteOptions) -> Value<'static> {
         INODES_HAVE_NLINK, MTIME_ONLY, PACKED_CHUNK_TABLE, PACKED_DIRECTORIES,
         PACKED_SHARED_FILES_TABLE, SUBSECOND_RESOLUTION_NSEC_MULTIPLIER, TIME_RESOLUTION_SEC,
     };
-    let (packing, resolution) = (options.packing, options.time_resolution);
+    let (packing, resolution) = (options.packing(), options.time_resolution);
     let mut fields = Fields::default();
     fields.push(MTIME_ONLY, Value::Bool(!options.keep_all_times));
     if resolution.seconds() > 1 {

@@ -3,14 +3,107 @@
 //! In: the caller's choices. Out: the same, checked once. **Invariant:** nothing depends on a clock
 //! or the environment, so equal options and input give equal images.
 
+use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use sinterfs_codec::flac::Flac;
 use sinterfs_codec::ricepp::Ricepp;
 use sinterfs_codec::{CodecId, Encoding};
-use sinterfs_model::{Category, Error, Result};
+use sinterfs_format::{OptionRow, OptionTable, Purpose};
+use sinterfs_model::{Category, Error, ReadCost, Result};
 
 use crate::read::HistoryEntry;
+
+/// The options of DwarFS images that not all formats have.
+#[derive(Debug, Clone)]
+pub struct DwarfsOptions {
+    /// The use of the image; `None` means a mount.
+    pub purpose: Option<Purpose>,
+    /// The compression of blocks by the names of categories; the first match applies. The part of a
+    /// name before the slash matches all categories that begin with it.
+    pub by_category: Vec<(String, Encoding)>,
+    /// The compression of schema, metadata and history; `None` leaves it to the level.
+    pub metadata_compression: Option<Encoding>,
+    /// An image whose blocks are reused where the new image has the same content.
+    pub base: Option<PathBuf>,
+    /// How many blocks back repeats are looked for; `None` means all.
+    pub lookback: Option<u32>,
+    /// The price of reads; `None` leaves it to the purpose and the level.
+    pub read_cost: Option<ReadCost>,
+    /// The unit of times; `None` means seconds, or the unit of images that are read.
+    pub time_resolution: Option<TimeResolution>,
+    /// Whether times of access and of inode change are kept; those that images have are always.
+    pub keep_all_times: bool,
+    /// Which tables of the metadata are packed; `None` means all.
+    pub pack_metadata: Option<Packing>,
+    /// Whether the image records how it was made.
+    pub history: bool,
+    /// Whether a section index is written, so that the image opens without following all headers.
+    pub section_index: bool,
+    /// Whether digests of all bytes are written, in a section that upstream's readers skip. A
+    /// signature can cover them.
+    pub with_digest: bool,
+    /// Whether the metadata is written twice, its copy in a section that upstream's readers skip.
+    pub metadata_copy: bool,
+}
+
+impl Default for DwarfsOptions {
+    fn default() -> Self {
+        Self {
+            purpose: None,
+            by_category: Vec::new(),
+            metadata_compression: None,
+            base: None,
+            lookback: None,
+            read_cost: None,
+            time_resolution: None,
+            keep_all_times: false,
+            pack_metadata: None,
+            history: true,
+            section_index: true,
+            with_digest: false,
+            metadata_copy: false,
+        }
+    }
+}
+
+impl OptionTable for DwarfsOptions {
+    const ROWS: &'static [OptionRow<Self>] = &[
+        ("purpose", |own, text| text.some(&mut own.purpose)),
+        ("category_compression", |own, text| {
+            let rule = text.text()?;
+            let parts = rule.split_once("::");
+            let (category, codec) = parts
+                .ok_or_else(|| Error::invalid(format!("`{rule}`: must be CATEGORY::CODEC")))?;
+            own.by_category.push((category.to_owned(), codec.parse()?));
+            Ok(())
+        }),
+        ("metadata_compression", |own, text| {
+            text.some(&mut own.metadata_compression)
+        }),
+        ("base", |own, text| text.file(&mut own.base)),
+        ("lookback", |own, text| text.count(&mut own.lookback)),
+        ("read_cost", |own, text| text.some(&mut own.read_cost)),
+        ("time_resolution", |own, text| {
+            text.some(&mut own.time_resolution)
+        }),
+        ("keep_all_times", |own, text| {
+            text.switch(&mut own.keep_all_times)
+        }),
+        ("pack_metadata", |own, text| {
+            text.some(&mut own.pack_metadata)
+        }),
+        ("history", |own, text| text.switch(&mut own.history)),
+        ("section_index", |own, text| {
+            text.switch(&mut own.section_index)
+        }),
+        ("with_digest", |own, text| text.switch(&mut own.with_digest)),
+        ("metadata_copy", |own, text| {
+            text.switch(&mut own.metadata_copy)
+        }),
+    ];
+}
 
 /// Options for writing an image.
 #[derive(Debug, Clone)]
@@ -32,16 +125,10 @@ pub struct WriteOptions {
     pub create_timestamp: Option<u64>,
     /// The run that makes the image.
     pub history: Option<HistoryInfo>,
-    /// Whether a section index is written, so that the image opens without following all headers.
-    pub section_index: bool,
-    /// Whether digests of all bytes are written, in a section that upstream's readers skip.
-    pub digest: bool,
-    /// Whether the metadata is written twice, its copy in a section that upstream's readers skip.
-    pub metadata_copy: bool,
     /// Whether extended attributes are written, in a section that upstream's readers skip.
     pub xattrs: bool,
-    /// Which tables of the metadata are packed.
-    pub packing: Packing,
+    /// The options that need no settings of a level; the writer ignores the others.
+    pub own: DwarfsOptions,
     /// The name and version of the writing program, recorded in metadata and history.
     pub version_string: String,
 }
@@ -60,11 +147,8 @@ impl Default for WriteOptions {
             keep_all_times: false,
             create_timestamp: None,
             history: None,
-            section_index: true,
-            digest: false,
-            metadata_copy: false,
             xattrs: true,
-            packing: Packing::default(),
+            own: DwarfsOptions::default(),
             version_string: concat!("sinterfs ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }
@@ -110,6 +194,11 @@ impl WriteOptions {
         Err(Error::invalid(format!(
             "block size of 2^{bits} bytes (allowed: 2^10 to 2^30)"
         )))
+    }
+
+    /// Returns which tables of the metadata are packed.
+    pub(super) fn packing(&self) -> Packing {
+        self.own.pack_metadata.unwrap_or_default()
     }
 
     /// Returns the block size in bytes.
@@ -203,6 +292,50 @@ impl TimeResolution {
         u32::try_from(self.nanos)
             .ok()
             .filter(|_| self.nanos < SECOND)
+    }
+}
+
+/// The units of times by their names, longest first.
+const UNITS: [(&str, u64); 8] = [
+    ("hour", 3600 * SECOND),
+    ("h", 3600 * SECOND),
+    ("min", 60 * SECOND),
+    ("sec", SECOND),
+    ("s", SECOND),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+];
+
+impl FromStr for TimeResolution {
+    type Err = Error;
+
+    /// Parses a number (1 if missing) and ns, us, ms, s, min or h.
+    fn from_str(text: &str) -> Result<Self> {
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let unit = text.strip_prefix(digits);
+        let unit = UNITS.iter().find(|(name, _)| unit == Some(name));
+        let number = match digits {
+            "" => Some(1),
+            digits => digits.parse::<u64>().ok(),
+        };
+        let nanos = unit.and_then(|(_, unit)| number?.checked_mul(*unit));
+        let nanos = nanos.filter(|&nanos| nanos > 0).ok_or_else(|| {
+            let example = "as in 1ns, 100ms, 1s, 2s, 1min, 1h";
+            Error::invalid(format!("`{text}` is not a unit of time ({example})"))
+        })?;
+        Self::from_nanos(nanos)
+    }
+}
+
+impl fmt::Display for TimeResolution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [(SECOND, "s"), (1_000_000, "ms"), (1_000, "us")];
+        let unit = units
+            .iter()
+            .find(|(unit, _)| self.nanos.is_multiple_of(*unit));
+        let &(unit, name) = unit.unwrap_or(&(1, "ns"));
+        write!(f, "{}{name}", self.nanos / unit)
     }
 }
 
@@ -342,6 +475,27 @@ mod tests {
         }
         for nanos in [0, 3, 1_500_000_000, SECOND * (1 << 33)] {
             assert!(TimeResolution::from_nanos(nanos).is_err(), "{nanos}");
+        }
+    }
+
+    #[test]
+    fn units_of_time_are_read_and_shown() {
+        for (text, nanos) in [
+            ("1ns", 1),
+            ("ns", 1),
+            ("100ms", 100_000_000),
+            ("2s", 2 * SECOND),
+            ("1h", 3600 * SECOND),
+        ] {
+            let parsed: TimeResolution = text.parse().unwrap();
+            assert_eq!(parsed.nanos(), nanos);
+            assert_eq!(
+                parsed.to_string().parse::<TimeResolution>().unwrap(),
+                parsed
+            );
+        }
+        for text in ["", "5", "0s", "1parsec", "-1s", "99999999999h", "1.5s"] {
+            assert!(text.parse::<TimeResolution>().is_err(), "{text}");
         }
     }
 

@@ -71,8 +71,8 @@ impl DwarfsWriter {
     pub(crate) fn for_rewrite(out: Box<dyn Write + Send>, options: WriteOptions) -> Self {
         Self {
             out,
-            digest: options.digest.then(DigestBuilder::default),
-            copied: options.metadata_copy.then(CopiedSections::default),
+            digest: options.own.with_digest.then(DigestBuilder::default),
+            copied: options.own.metadata_copy.then(CopiedSections::default),
             options,
             index: Index::default(),
             offset: 0,
@@ -175,7 +175,7 @@ impl DwarfsWriter {
             );
             self.append(kind, bytes)?;
         }
-        if self.options.section_index {
+        if self.options.own.section_index {
             let number = self.number()?;
             let mut index = std::mem::take(&mut self.index).section(number, self.offset)?;
             set_minor(&mut index, self.minor);
@@ -274,7 +274,7 @@ fn losses(metadata: &Metadata, unit: TimeResolution) -> Vec<Loss> {
     } else {
         "last digits"
     };
-    let kept_by = Some((Setting::TimeResolution, "1ns"));
+    let kept_by = Some((Setting("time_resolution"), "1ns"));
     losses.extend(Loss::precision(lost, metadata.rounded_times, kept_by));
     losses
 }

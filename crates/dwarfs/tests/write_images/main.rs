@@ -22,7 +22,9 @@ mod support;
 use std::io::Write as _;
 
 use sinterfs_codec::Encoding;
-use sinterfs_dwarfs::write::{HistoryInfo, Packing, StringPacking, TimeResolution, WriteOptions};
+use sinterfs_dwarfs::write::{
+    DwarfsOptions, HistoryInfo, Packing, StringPacking, TimeResolution, WriteOptions,
+};
 use sinterfs_model::{Image, NodeId};
 
 use listing::{Listing, compare, expected, round};
@@ -57,6 +59,14 @@ fn history() -> HistoryInfo {
 }
 
 /// Every way to pack the tables.
+/// Returns options with packed tables.
+fn packed(packing: Packing) -> DwarfsOptions {
+    DwarfsOptions {
+        pack_metadata: Some(packing),
+        ..DwarfsOptions::default()
+    }
+}
+
 fn packings() -> Vec<Packing> {
     let compact = |fsst, index| StringPacking::Compact { fsst, index };
     let none = Packing::NONE;
@@ -108,7 +118,7 @@ fn our_reader_reads_our_images() {
         for packing in packings() {
             for time_resolution in [TimeResolution::NANOSECOND, TimeResolution::SECOND] {
                 let options = WriteOptions {
-                    packing,
+                    own: packed(packing),
                     time_resolution,
                     ..options()
                 };
@@ -204,7 +214,7 @@ fn options_of(image: &Dwarfs, packing: Packing) -> WriteOptions {
         block_size_bits: image.block_size().ilog2() as u8,
         time_resolution: TimeResolution::from_nanos(nanos).unwrap(),
         keep_all_times: !image.options().mtime_only,
-        packing,
+        own: packed(packing),
         ..options()
     }
 }
@@ -287,7 +297,7 @@ fn metadata_is_no_larger_than_upstreams() {
         let (smallest, _) = rewrite::rewrite(
             &theirs,
             &WriteOptions {
-                packing: Packing::default(),
+                own: packed(Packing::default()),
                 ..options
             },
         );
@@ -325,7 +335,7 @@ fn the_other_crate_reads_plain_trees() {
             let (image, _) = write(
                 &sample,
                 &WriteOptions {
-                    packing,
+                    own: packed(packing),
                     ..options()
                 },
             );
@@ -341,14 +351,16 @@ fn the_other_crate_reads_other_codecs_and_block_sizes() {
     for codec in ["none", "lzma:level=1", "zstd:level=1"] {
         for block_size_bits in [10, 29] {
             let options = WriteOptions {
-                packing: Packing {
-                    shared_files: false,
-                    ..Packing::default()
+                own: DwarfsOptions {
+                    section_index: block_size_bits == 10,
+                    ..packed(Packing {
+                        shared_files: false,
+                        ..Packing::default()
+                    })
                 },
                 encoding: codec.parse().unwrap(),
                 metadata_encoding: codec.parse().unwrap(),
                 block_size_bits,
-                section_index: block_size_bits == 10,
                 history: Some(history()),
                 ..options()
             };
@@ -386,7 +398,7 @@ fn upstream_reads_everything() {
     peers_agree(&peers, &sample::only_holes(), &nanoseconds, true);
     for packing in packings() {
         let options = WriteOptions {
-            packing,
+            own: packed(packing),
             ..nanoseconds.clone()
         };
         peers_agree(&peers, &sample::everything(), &options, true);
@@ -420,7 +432,10 @@ fn upstream_reads_all_options() {
             keep_all_times: nanos == 1000,
             create_timestamp: Some(nanos),
             history: Some(history()),
-            section_index: nanos < SECOND,
+            own: DwarfsOptions {
+                section_index: nanos < SECOND,
+                ..DwarfsOptions::default()
+            },
             ..options()
         };
         peers_agree(&peers, &sample, &options, true);

@@ -6,7 +6,7 @@ use sinterfs_block::MemorySource;
 use sinterfs_dwarfs::check::check;
 use sinterfs_dwarfs::layout::SectionType;
 use sinterfs_dwarfs::read::{Dwarfs, ReadOptions};
-use sinterfs_dwarfs::write::WriteOptions;
+use sinterfs_dwarfs::write::{DwarfsOptions, WriteOptions};
 use sinterfs_model::Quiet;
 
 use crate::listing::{Listing, compare};
@@ -15,7 +15,10 @@ use crate::{options, own, pack, sample};
 /// Everything, written with a copy of the metadata.
 fn image() -> Vec<u8> {
     let options = WriteOptions {
-        metadata_copy: true,
+        own: DwarfsOptions {
+            metadata_copy: true,
+            ..DwarfsOptions::default()
+        },
         ..options()
     };
     pack::write(&sample::everything(), &options).0
@@ -161,7 +164,10 @@ fn the_copy_of_another_image_is_not_used() {
     let other = pack::write(
         &sample::plain(),
         &WriteOptions {
-            metadata_copy: true,
+            own: DwarfsOptions {
+                metadata_copy: true,
+                ..DwarfsOptions::default()
+            },
             ..options()
         },
     )

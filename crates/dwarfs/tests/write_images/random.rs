@@ -6,7 +6,7 @@ use sinterfs_model::{Content, NodeId, Rdev};
 
 use crate::listing::{compare, expected};
 use crate::sample::{Piece, Sample, SampleBuilder, bytes};
-use crate::{options, own, pack};
+use crate::{options, own, pack, packed};
 
 /// What is added: which parent, what, and a number to vary it with.
 #[derive(Debug, Clone)]
@@ -117,7 +117,8 @@ proptest! {
     ) {
         let sample = build(&steps);
         let time_resolution = TimeResolution::NANOSECOND;
-        let options = WriteOptions { packing, block_size_bits, time_resolution, ..options() };
+        let own = packed(packing);
+        let options = WriteOptions { own, block_size_bits, time_resolution, ..options() };
         let (image, _) = pack::write(&sample, &options);
         compare(&own::list(&own::open(&image)), &expected(&sample, 1));
     }

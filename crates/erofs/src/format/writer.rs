@@ -5,49 +5,36 @@ use std::path::{Path, PathBuf};
 
 use sinterfs_block::Sink;
 use sinterfs_format::{
-    Blob, CreateOptions, IndexWriter, Level, PipelineFormat, Purpose, VolumeOptions,
+    Blob, Capabilities, CreateOptions, IndexWriter, Level, PipelineFormat, PlanOptions,
     level::CODE_AND_TEXT,
 };
-use sinterfs_model::{Categorizers, ImageWriter, MapExtent, Result, Setting, StoredRange};
+use sinterfs_model::{Categorizers, ImageWriter, MapExtent, Result, StoredRange};
 use sinterfs_platform::names;
 
 use super::{devices, levels};
-use crate::Kernel;
-use crate::write::{DeviceName, ErofsWriter, Extended, WriteOptions, XattrPrefixes};
+use crate::write::{DeviceName, ErofsOptions, ErofsWriter, WriteOptions};
 
-/// Makes EROFS images.
-pub(super) struct ErofsBuilder;
-
-impl PipelineFormat for ErofsBuilder {
-    fn level(&self, level: u8, _: Purpose, volume: &VolumeOptions) -> Result<&'static Level> {
-        let kernel = kernel(volume)?;
-        levels::level((kernel.major, kernel.minor), level)
+impl PipelineFormat for ErofsOptions {
+    fn level(&self, level: u8) -> Result<&'static Level> {
+        levels::level((self.kernel.major, self.kernel.minor), level)
     }
 
     fn categorizers(&self) -> Categorizers {
         CODE_AND_TEXT
     }
 
-    fn knows(&self, option: Setting) -> bool {
-        matches!(
-            option,
-            Setting::ActionUncompressed
-                | Setting::Duplicates
-                | Setting::CreateTimestamp
-                | Setting::BlobDevice
-                | Setting::ChunkSize
-                | Setting::Holes
-                | Setting::Xattrs
-                | Setting::XattrPrefixes
-                | Setting::Uuid
-                | Setting::Label
-                | Setting::TargetKernel
-                | Setting::Extended
-        )
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            uncompressed_files: true,
+            ..Capabilities::USUAL
+        }
     }
 
-    fn patches(&self) -> bool {
-        true
+    fn plan(&self) -> PlanOptions<'_> {
+        PlanOptions {
+            device: self.blob_device.as_deref(),
+            ..PlanOptions::default()
+        }
     }
 
     fn kept_device(&self, device: &Path) -> Result<Option<PathBuf>> {
@@ -64,15 +51,13 @@ impl PipelineFormat for ErofsBuilder {
         let name = name.map(|name: OsString| DeviceName::new(&names::bytes(&name)));
         let options = WriteOptions {
             device: name.transpose()?,
-            ..write_options(options)?
+            ..self.resolved(options)?
         };
         Ok(Box::new(ErofsWriter::new(out, sink, options)?))
     }
 
-    fn is_index(&self, options: &CreateOptions) -> Result<bool> {
-        let extended = options.volume.extended.as_deref();
-        let extended = extended.map(str::parse::<Extended>).transpose()?;
-        Ok(extended.is_some_and(|extended| extended.index))
+    fn is_index(&self) -> bool {
+        self.extended.index
     }
 
     fn create_index(
@@ -80,11 +65,23 @@ impl PipelineFormat for ErofsBuilder {
         out: Box<dyn Sink>,
         options: &CreateOptions,
     ) -> Result<Box<dyn IndexWriter>> {
-        Ok(Box::new(ErofsWriter::new(
-            out,
-            None,
-            write_options(options)?,
-        )?))
+        let options = self.resolved(options)?;
+        Ok(Box::new(ErofsWriter::new(out, None, options)?))
+    }
+}
+
+impl ErofsOptions {
+    /// Returns the options of the writer for an image without a device.
+    fn resolved(&self, options: &CreateOptions) -> Result<WriteOptions> {
+        Ok(WriteOptions {
+            // one that is too large is refused as such
+            block_size: u32::try_from(options.block_size).unwrap_or(u32::MAX),
+            compression: options.compression.parse()?,
+            device: None,
+            xattrs: options.xattrs,
+            made: options.create_timestamp,
+            own: self.clone(),
+        })
     }
 }
 
@@ -92,32 +89,4 @@ impl IndexWriter for ErofsWriter {
     fn refer(&mut self, ranges: &[StoredRange], len: u64) -> Result<Vec<MapExtent>> {
         Self::refer(self, ranges, len)
     }
-}
-
-/// Returns the oldest kernel that mounts an image.
-fn kernel(volume: &VolumeOptions) -> Result<Kernel> {
-    let asked = volume.target_kernel.as_deref();
-    asked.map_or(Ok(Kernel::default()), str::parse)
-}
-
-fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
-    let volume = &options.volume;
-    let label = volume.label.as_deref().map(str::parse).transpose()?;
-    let extended = volume.extended.as_deref().map(str::parse).transpose()?;
-    Ok(WriteOptions {
-        // one that is too large is refused as such
-        block_size: u32::try_from(options.block_size).unwrap_or(u32::MAX),
-        compression: options.compression.parse()?,
-        kernel: kernel(volume)?,
-        device: None,
-        chunk_size: (options.per_file.chunk_size)
-            .map(|size| u32::try_from(size).unwrap_or(u32::MAX)),
-        extended: extended.unwrap_or_default(),
-        holes: !options.per_file.no_holes,
-        xattrs: !options.per_file.no_xattrs,
-        xattr_prefixes: XattrPrefixes::from_names(&options.per_file.xattr_prefixes)?,
-        made: options.create_timestamp,
-        uuid: volume.uuid.as_deref().map(str::parse).transpose()?,
-        label: label.unwrap_or_default(),
-    })
 }

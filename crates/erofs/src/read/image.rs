@@ -246,7 +246,7 @@ impl Erofs {
         match redirect(&self.xattrs_of(node)?) {
             None => Ok(()),
             Some(object) => {
-                let (object, option) = (String::from_utf8_lossy(&object), Setting::Objects);
+                let (object, option) = (String::from_utf8_lossy(&object), Setting("objects"));
                 let what =
                     format!("the content is in an object store, as {object} ({option} names it)");
                 Err(node.locate(Error::unsupported(what).about([option])))

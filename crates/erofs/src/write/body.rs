@@ -184,7 +184,7 @@ fn is_row(tables: &ContentTables, extents: &[MapExtent]) -> bool {
 
 fn flat<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> Result<(Body, &'a [u8])> {
     let (mut first, mut next, mut tail) = (None, 0, &[][..]);
-    let block = tables.options.extended.block.bytes();
+    let block = tables.options.own.extended.block.bytes();
     for extent in extents {
         let (unit, placed) = whole_unit(tables, extent)?;
         if first.is_some() && (placed.start != next || !tail.is_empty()) {
@@ -229,7 +229,7 @@ fn mapped<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> Result<(Body,
 
 fn chunks(tables: &ContentTables, extents: &[MapExtent]) -> Result<ChunkMap> {
     let on_device = tables.options.on_device();
-    let mut pieces = ChunkPieces::new(on_device).in_blocks(tables.options.extended.block);
+    let mut pieces = ChunkPieces::new(on_device).in_blocks(tables.options.own.extended.block);
     for extent in extents {
         let start = match extent {
             MapExtent::Hole { .. } => None,
@@ -259,7 +259,7 @@ impl Maps {
         Self {
             size: 0,
             clusters: ClusterMap::new(number, u64::from(options.block_size) > BLOCK)
-                .with_full_indexes(options.extended.legacy_compress),
+                .with_full_indexes(options.own.extended.legacy_compress),
             extents: Vec::new(),
             algorithm,
             in_blocks: options.form() == Form::Clusters,

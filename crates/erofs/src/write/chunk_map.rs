@@ -88,9 +88,9 @@ impl ChunkPieces {
         let count = self.size.div_ceil(1 << bits);
         if count > CHUNKS_MAX {
             let options = [
-                Setting::ChunkSize,
-                Setting::BlockSize,
-                Setting::TargetKernel,
+                Setting("chunk_size"),
+                Setting("block_size"),
+                Setting("target_kernel"),
             ];
             let [chunk, block, kernel] = options;
             let what = format!(

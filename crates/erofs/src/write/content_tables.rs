@@ -77,12 +77,14 @@ impl ContentTables {
         let is_flat = encoded.as_ref().is_none_or(|encoded| encoded.is_flat);
         let tail = match encoded {
             Some(encoded) => encoded.inline.map_or(0, |tail| tail.stored_len as usize),
-            None if self.has_flat_tails() => stored % self.options.extended.block.bytes() as usize,
+            None if self.has_flat_tails() => {
+                stored % self.options.own.extended.block.bytes() as usize
+            }
             None => 0,
         };
         let now = stored.saturating_sub(tail);
         let bytes = block.bytes.get(now..).unwrap_or_default();
-        let is_inline = !(is_flat && self.options.extended.no_inline_data);
+        let is_inline = !(is_flat && self.options.own.extended.no_inline_data);
         let may_keep_tail = may_keep_tail && is_inline && self.is_short_tail(tail);
         let is_kept = may_keep_tail && self.inline_tails.push(unit, bytes)?;
         self.inline_tails.has_encoded |= is_kept && !is_flat;
@@ -104,7 +106,7 @@ impl ContentTables {
 
     /// Returns whether an inline tail may have the given length.
     fn is_short_tail(&self, len: usize) -> bool {
-        let is_half = 2 * len as u64 <= self.options.extended.block.bytes();
+        let is_half = 2 * len as u64 <= self.options.own.extended.block.bytes();
         is_short_tail(len) && is_half
     }
 

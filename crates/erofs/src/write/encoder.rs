@@ -72,7 +72,7 @@ impl UnitEncoder {
         let encoded = self.compression(segment).encode(raw)?;
         let block = Block::new(segment, encoded.unwrap_or_else(|| raw.to_vec()))?;
         let is_chunk = raw.len() == self.options.unit() as usize;
-        Ok(if is_chunk && self.options.chunk_size.is_some() {
+        Ok(if is_chunk && self.options.own.chunk_size.is_some() {
             block.with_digests(vec![sha512_256(raw)])
         } else {
             block
@@ -89,7 +89,7 @@ impl UnitEncoder {
         let rule = CutRule {
             most: self.options.block_size as usize,
             in_blocks,
-            zeros_behind: self.options.extended.legacy_compress,
+            zeros_behind: self.options.own.extended.legacy_compress,
             tail: if is_packed {
                 TailRule::default()
             } else {

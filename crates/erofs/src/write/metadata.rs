@@ -43,13 +43,13 @@ impl ErofsWriter {
         let xattr_block = self.out.fill_block()?;
         self.out.write(&xattrs.shared)?;
         let dir_block = self.out.fill_block()?;
-        let wide = self.options.kernel.knows_extents();
+        let wide = self.options.own.kernel.knows_extents();
         let mut inodes = Inodes {
             tree,
             map,
             xattrs: &xattrs,
             times: TimeBase::new(tree, self.options.made, wide),
-            block: self.options.extended.block,
+            block: self.options.own.extended.block,
             targets,
             nids: vec![0; tree.nodes().len()],
         };
@@ -75,7 +75,7 @@ impl ErofsWriter {
     /// Writes the long prefixes for the end of the packed inode, if there is one and the target
     /// kernel looks for them there, and returns their offset in it.
     fn pack_prefixes(&mut self, prefixes: &XattrPrefixes) -> Result<Option<u64>> {
-        if prefixes.count() == 0 || self.options.kernel.knows_plain_prefixes() {
+        if prefixes.count() == 0 || self.options.own.kernel.knows_plain_prefixes() {
             return Ok(None);
         }
         let Some(body::Content { size, .. }) = body::packed_content(&self.tables)? else {
@@ -119,7 +119,7 @@ impl ErofsWriter {
 
     /// Writes the targets of symlinks that are too long to be inline, and returns their blocks.
     fn write_targets(&mut self, tree: &Tree) -> Result<BTreeMap<NodeId, u64>> {
-        let (mut targets, block) = (BTreeMap::new(), self.options.extended.block);
+        let (mut targets, block) = (BTreeMap::new(), self.options.own.extended.block);
         for (node, id) in tree.nodes().iter().zip((0..).map(NodeId)) {
             let model::Content::Symlink(target) = node.content else {
                 continue;
@@ -142,7 +142,7 @@ impl ErofsWriter {
     /// also be one file. Its first block identifies it, and is written last, so that no image
     /// accepts a device that is written in place until it is complete.
     fn device(&mut self, first_block: u64) -> Result<Option<Device>> {
-        if self.options.extended.index {
+        if self.options.own.extended.index {
             return Ok(self.referred_device(first_block));
         }
         let (Some(blob), Some(DeviceName(tag))) = (&mut self.blob, self.options.device) else {
@@ -171,7 +171,7 @@ impl ErofsWriter {
     /// Returns what an index refers to as a device after the image, where its file may follow;
     /// `None` if no file has content.
     fn referred_device(&self, first_block: u64) -> Option<Device> {
-        let block = self.options.extended.block.bytes();
+        let block = self.options.own.extended.block.bytes();
         let bytes = self.tables.units.end();
         (bytes > 0).then(|| Device {
             tag: [0; 64],

@@ -3,6 +3,9 @@
 //! **Invariant:** what the format or the target kernel cannot express is an error here, before
 //! anything is written.
 
+use std::path::PathBuf;
+
+use sinterfs_format::{OptionRow, OptionTable};
 use sinterfs_model::{Error, Result, TailPlacement, TailSharing};
 
 use super::compression::Compression;
@@ -36,6 +39,58 @@ const SHARED_CLUSTERS: u32 = 4;
 /// after the last full pcluster is shared.
 const SHARED_MAX: u32 = 128 << 10;
 
+/// The options of EROFS images that not all formats have.
+#[derive(Debug, Clone)]
+pub struct ErofsOptions {
+    /// The oldest kernel that is to mount the image.
+    pub kernel: Kernel,
+    /// Features that need a newer kernel or more time.
+    pub extended: Extended,
+    /// The size of chunks, a power of two from 4 KiB to 4 MiB, of which equal ones are stored once;
+    /// `None` for no chunks.
+    pub chunk_size: Option<u32>,
+    /// A file for all content, outside the image.
+    pub blob_device: Option<PathBuf>,
+    /// Whether units of zeros become holes, where the kernel knows them.
+    pub holes: bool,
+    /// Long prefixes of names of extended attributes; if empty, those that save space are chosen.
+    pub xattr_prefixes: XattrPrefixes,
+    /// The UUID of the volume; `None` derives one from the bytes of the image.
+    pub uuid: Option<Uuid>,
+    /// The label of the volume.
+    pub label: Label,
+}
+
+impl Default for ErofsOptions {
+    fn default() -> Self {
+        Self {
+            kernel: Kernel::default(),
+            extended: Extended::default(),
+            chunk_size: None,
+            blob_device: None,
+            holes: true,
+            xattr_prefixes: XattrPrefixes::default(),
+            uuid: None,
+            label: Label::default(),
+        }
+    }
+}
+
+impl OptionTable for ErofsOptions {
+    const ROWS: &'static [OptionRow<Self>] = &[
+        ("target_kernel", |own, text| text.parse(&mut own.kernel)),
+        ("extended", |own, text| text.parse(&mut own.extended)),
+        ("chunk_size", |own, text| text.count(&mut own.chunk_size)),
+        ("blob_device", |own, text| text.file(&mut own.blob_device)),
+        ("holes", |own, text| text.switch(&mut own.holes)),
+        ("xattr_prefix", |own, text| {
+            own.xattr_prefixes.add(text.text()?)
+        }),
+        ("uuid", |own, text| text.some(&mut own.uuid)),
+        ("label", |own, text| text.parse(&mut own.label)),
+    ];
+}
+
 /// Options for writing an image.
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
@@ -44,27 +99,14 @@ pub struct WriteOptions {
     pub block_size: u32,
     /// The codec of content.
     pub compression: Compression,
-    /// The oldest kernel that is to mount the image.
-    pub kernel: Kernel,
-    /// Whether units of zeros become holes, where the kernel knows them.
-    pub holes: bool,
-    /// The size of chunks, a power of two from 4 KiB to 4 MiB, of which equal ones are stored once;
-    /// `None` for no chunks.
-    pub chunk_size: Option<u32>,
     /// The name of the device for all content; `None` if the image itself has it.
     pub device: Option<DeviceName>,
-    /// Features that need a newer kernel or more time.
-    pub extended: Extended,
     /// Whether extended attributes are kept.
     pub xattrs: bool,
-    /// Long prefixes of names of extended attributes; if empty, those that save space are chosen.
-    pub xattr_prefixes: XattrPrefixes,
     /// The build time in seconds since 1970; `None` for the latest time of the files.
     pub made: Option<u64>,
-    /// The UUID of the volume; `None` derives one from the bytes of the image.
-    pub uuid: Option<Uuid>,
-    /// The label of the volume.
-    pub label: Label,
+    /// The options of this format.
+    pub own: ErofsOptions,
 }
 
 impl Default for WriteOptions {
@@ -72,16 +114,10 @@ impl Default for WriteOptions {
         Self {
             block_size: 128 << 10,
             compression: Compression::default(),
-            kernel: Kernel::default(),
-            holes: true,
-            chunk_size: None,
             device: None,
-            extended: Extended::default(),
             xattrs: true,
-            xattr_prefixes: XattrPrefixes::default(),
             made: None,
-            uuid: None,
-            label: Label::default(),
+            own: ErofsOptions::default(),
         }
     }
 }
@@ -96,7 +132,7 @@ impl WriteOptions {
                 "block size {size}: EROFS has powers of two from 4 KiB to 1 MiB"
             )));
         }
-        let chunk = u64::from(self.chunk_size.unwrap_or(UNIT_MAX));
+        let chunk = u64::from(self.own.chunk_size.unwrap_or(UNIT_MAX));
         if !chunk.is_power_of_two() || !(BLOCK..=UNIT_MAX.into()).contains(&chunk) {
             return Err(Error::invalid(format!(
                 "chunk size {chunk}: a power of two from 4 KiB to 4 MiB"
@@ -113,7 +149,7 @@ impl WriteOptions {
 
     /// Fails for blocks of another size than 4 KiB where these are not written.
     fn check_block(&self) -> Result<()> {
-        let block = self.extended.block;
+        let block = self.own.extended.block;
         if block == BlockSize::default() {
             return Ok(());
         }
@@ -123,7 +159,7 @@ impl WriteOptions {
                 "EROFS blocks of {bytes} bytes are for uncompressed images without a further device"
             )));
         }
-        if self.kernel < FIRST_SHORT_BLOCKS || self.kernel.knows_extents() {
+        if self.own.kernel < FIRST_SHORT_BLOCKS || self.own.kernel.knows_extents() {
             return Err(Error::unsupported(format!(
                 "EROFS blocks of {bytes} bytes are for target kernels from {FIRST_SHORT_BLOCKS} to \
                  6.12"
@@ -135,7 +171,7 @@ impl WriteOptions {
     /// Fails for an index that cannot refer to what a source has.
     fn check_index(&self) -> Result<()> {
         let is_plain = self.compression.is_none() && self.device.is_none();
-        if !self.extended.index || is_plain {
+        if !self.own.extended.index || is_plain {
             return Ok(());
         }
         Err(Error::invalid(
@@ -145,10 +181,10 @@ impl WriteOptions {
     }
 
     fn check_features(&self) -> Result<()> {
-        let (kernel, extended) = (self.kernel, self.extended);
+        let (kernel, extended) = (self.own.kernel, self.own.extended);
         let is_compressed = !self.compression.is_none();
         let is_big = is_compressed && u64::from(self.block_size) > BLOCK;
-        let has_prefixes = self.xattr_prefixes.count() > 0;
+        let has_prefixes = self.own.xattr_prefixes.count() > 0;
         let fragments = extended.fragments == Some(true);
         let ztailpacking = extended.ztailpacking == Some(true);
         let of_clusters = [
@@ -158,7 +194,7 @@ impl WriteOptions {
             ("ztailpacking", ztailpacking, FIRST_INLINE_CLUSTERS),
         ];
         let others = [
-            ("chunks", self.chunk_size.is_some(), FIRST_CHUNKS),
+            ("chunks", self.own.chunk_size.is_some(), FIRST_CHUNKS),
             ("a further device", self.on_device(), FIRST_DEVICES),
             ("long prefixes of names", has_prefixes, FIRST_PREFIXES),
             ("a block size above 4 KiB", is_big, FIRST_BIG_CLUSTERS),
@@ -182,7 +218,7 @@ impl WriteOptions {
     }
 
     fn check_compressed(&self, algorithm: Algorithm) -> Result<()> {
-        let (kernel, first) = (self.kernel, Kernel::first_with(algorithm));
+        let (kernel, first) = (self.own.kernel, Kernel::first_with(algorithm));
         if kernel < first {
             let all = Algorithm::ALL.into_iter();
             let known = all.filter(|&one| Kernel::first_with(one) <= kernel);
@@ -193,19 +229,19 @@ impl WriteOptions {
                 known.join(", ")
             )));
         }
-        if self.chunk_size.is_some() {
+        if self.own.chunk_size.is_some() {
             return Err(Error::invalid(format!(
                 "chunks are stored uncompressed, but the compression is {}",
                 self.compression
             )));
         }
-        if self.packs_all() && self.extended.fragments == Some(false) {
+        if self.packs_all() && self.own.extended.fragments == Some(false) {
             return Err(Error::invalid("all-fragments: contradicts ^fragments"));
         }
-        if self.extended.legacy_compress {
+        if self.own.extended.legacy_compress {
             self.check_legacy(algorithm)?;
         }
-        if self.extended.ztailpacking != Some(true) {
+        if self.own.extended.ztailpacking != Some(true) {
             return Ok(());
         }
         Err(Error::invalid(match self.form() {
@@ -238,15 +274,15 @@ impl WriteOptions {
 
     /// Returns the long prefixes of names; `None` if the writer chooses.
     pub(super) fn given_prefixes(&self) -> Option<XattrPrefixes> {
-        let chooses = self.kernel.knows_prefixes() && self.xattr_prefixes.count() == 0;
-        (!chooses).then(|| self.xattr_prefixes.clone())
+        let chooses = self.own.kernel.knows_prefixes() && self.own.xattr_prefixes.count() == 0;
+        (!chooses).then(|| self.own.xattr_prefixes.clone())
     }
 
     /// Returns how content is stored.
     pub(super) fn form(&self) -> Form {
         let compressed = !self.compression.is_none();
         if compressed {
-            return if self.kernel.knows_extents() {
+            return if self.own.kernel.knows_extents() {
                 Form::Extents
             } else {
                 Form::Clusters
@@ -254,8 +290,8 @@ impl WriteOptions {
         }
         // newer kernels know extents, which express holes without chunks
         let chunks_for_holes =
-            self.holes && self.kernel.knows_chunks() && !self.kernel.knows_extents();
-        if self.chunk_size.is_some() || self.on_device() || chunks_for_holes {
+            self.own.holes && self.own.kernel.knows_chunks() && !self.own.kernel.knows_extents();
+        if self.own.chunk_size.is_some() || self.on_device() || chunks_for_holes {
             Form::Chunks
         } else {
             Form::Plain
@@ -264,25 +300,25 @@ impl WriteOptions {
 
     /// Returns whether content is on a further device, of ours or what an index refers to.
     pub(super) fn on_device(&self) -> bool {
-        self.device.is_some() || self.extended.index
+        self.device.is_some() || self.own.extended.index
     }
 
     /// Returns the most bytes of a unit.
     pub(super) fn unit(&self) -> u32 {
         match self.form() {
             // content without holes leaves no trace of units
-            Form::Plain if !self.kernel.knows_extents() => PLAIN_UNIT,
+            Form::Plain if !self.own.kernel.knows_extents() => PLAIN_UNIT,
             // a reference cannot cross the end of a unit
-            Form::Extents | Form::Clusters if self.extended.dedupe => UNIT_MAX,
+            Form::Extents | Form::Clusters if self.own.extended.dedupe => UNIT_MAX,
             Form::Plain | Form::Extents => self.block_size,
-            Form::Chunks => self.chunk_size.unwrap_or(self.block_size),
+            Form::Chunks => self.own.chunk_size.unwrap_or(self.block_size),
             Form::Clusters => self.block_size.saturating_mul(16).clamp(UNIT_MIN, UNIT_MAX),
         }
     }
 
     /// Returns whether holes are kept as holes.
     pub(super) fn keeps_holes(&self) -> bool {
-        self.holes && (self.kernel.knows_extents() || self.form() == Form::Chunks)
+        self.own.holes && (self.own.kernel.knows_extents() || self.form() == Form::Chunks)
     }
 
     /// Returns the shortest repeat that is looked for; `None` for no search.
@@ -292,7 +328,7 @@ impl WriteOptions {
             Form::Clusters => BLOCK as u32,
             Form::Plain | Form::Chunks | Form::Extents => REPEAT_MIN,
         };
-        self.extended.dedupe.then_some(shortest)
+        self.own.extended.dedupe.then_some(shortest)
     }
 
     /// Returns how tails are shared that fragments have already.
@@ -312,17 +348,17 @@ impl WriteOptions {
 
     /// Returns whether the last pcluster of a file may go after its inode.
     pub(super) fn inline_tails(&self) -> bool {
-        let pays = self.kernel.knows_inline_clusters() && !self.extended.dedupe;
-        let wanted = self.extended.ztailpacking.unwrap_or(pays);
+        let pays = self.own.kernel.knows_inline_clusters() && !self.own.extended.dedupe;
+        let wanted = self.own.extended.ztailpacking.unwrap_or(pays);
         self.form() == Form::Clusters && wanted && !self.packs_all()
     }
 
     /// Returns whether small files and tails share pclusters, which saves more than inline tails
     /// do.
     fn has_fragments(&self) -> bool {
-        let wanted = self.extended.fragments;
-        let wanted = wanted.unwrap_or(self.extended.ztailpacking != Some(true));
-        wanted && self.kernel.knows_fragments()
+        let wanted = self.own.extended.fragments;
+        let wanted = wanted.unwrap_or(self.own.extended.ztailpacking != Some(true));
+        wanted && self.own.kernel.knows_fragments()
     }
 
     /// Returns whether the tails after the last full pclusters of files share pclusters.
@@ -332,13 +368,13 @@ impl WriteOptions {
 
     /// Returns whether files refer to equal pclusters of each other, at any offset in a page.
     pub(super) fn shares_clusters(&self) -> bool {
-        let is_allowed = self.extended.dedupe || self.shares_tails();
+        let is_allowed = self.own.extended.dedupe || self.shares_tails();
         self.form() == Form::Clusters && is_allowed && !self.packs_all()
     }
 
     /// Returns whether the packed inode has all content.
     pub(super) fn packs_all(&self) -> bool {
-        self.extended.all_fragments
+        self.own.extended.all_fragments
     }
 
     /// Returns where the tails of files go.
@@ -347,7 +383,7 @@ impl WriteOptions {
             Form::Extents | Form::Clusters if self.packs_all() => TailPlacement::Small,
             Form::Plain | Form::Chunks => TailPlacement::Alone,
             Form::Extents if !self.has_fragments() => TailPlacement::SmallBelow(0),
-            Form::Extents if self.extended.dedupe => TailPlacement::SmallBelow(self.block_size),
+            Form::Extents if self.own.extended.dedupe => TailPlacement::SmallBelow(self.block_size),
             Form::Extents => TailPlacement::Small,
             Form::Clusters if self.has_fragments() => {
                 let few = self.block_size.saturating_mul(SHARED_CLUSTERS);
@@ -380,10 +416,13 @@ mod tests {
     fn short_blocks_are_for_uncompressed_images() {
         let check = |kernel: &str, compression: &str, extended: &str| {
             let options = WriteOptions {
-                kernel: kernel.parse().unwrap(),
                 compression: compression.parse().unwrap(),
                 block_size: 4096,
-                extended: extended.parse().unwrap(),
+                own: ErofsOptions {
+                    kernel: kernel.parse().unwrap(),
+                    extended: extended.parse().unwrap(),
+                    ..ErofsOptions::default()
+                },
                 ..WriteOptions::default()
             };
             options.check().is_ok()
@@ -400,10 +439,13 @@ mod tests {
     fn the_layout_of_old_kernels_has_nothing_newer() {
         let check = |kernel: &str, compression: &str, block_size, extended: &str| {
             let options = WriteOptions {
-                kernel: kernel.parse().unwrap(),
                 compression: compression.parse().unwrap(),
                 block_size,
-                extended: extended.parse().unwrap(),
+                own: ErofsOptions {
+                    kernel: kernel.parse().unwrap(),
+                    extended: extended.parse().unwrap(),
+                    ..ErofsOptions::default()
+                },
                 ..WriteOptions::default()
             };
             options.check().is_ok()
@@ -419,9 +461,12 @@ mod tests {
     fn refuses_features_newer_than_the_kernel() {
         let check = |kernel: &str, compression: &str, block_size| {
             let options = WriteOptions {
-                kernel: kernel.parse().unwrap(),
                 compression: compression.parse().unwrap(),
                 block_size,
+                own: ErofsOptions {
+                    kernel: kernel.parse().unwrap(),
+                    ..ErofsOptions::default()
+                },
                 ..WriteOptions::default()
             };
             options.check().map_err(|error| error.kind())

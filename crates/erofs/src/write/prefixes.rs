@@ -40,37 +40,31 @@ pub struct XattrPrefixes(Vec<Prefix>);
 pub(super) type NameCounts<'a> = BTreeMap<(u8, &'a [u8], u8), u64>;
 
 impl XattrPrefixes {
-    /// Parses the prefixes that a user chose.
+    /// Adds a prefix that a user chose.
     ///
     /// # Errors
     ///
     /// `Invalid` for what no name can begin with, `Limit` for too many.
-    pub fn from_names(names: &[String]) -> Result<Self> {
-        let prefixes = names.iter().map(|name| {
-            let split = split_prefix(name.as_bytes());
-            match split.filter(|(_, infix)| (1..=INFIX_MAX).contains(&infix.len())) {
-                Some((base, infix)) => Ok(Prefix {
-                    base,
-                    infix: infix.to_vec(),
-                }),
-                None => Err(Error::invalid(format!(
-                    "`{name}`: a long prefix begins with user., trusted. or security. and has at \
-                     most {INFIX_MAX} bytes more"
-                ))),
-            }
-        });
-        let mut prefixes = prefixes.collect::<Result<Vec<_>>>()?;
-        prefixes.sort();
-        prefixes.dedup();
-        let all = Self(prefixes);
-        if all.0.len() <= GIVEN_MOST && all.table().len() <= TABLE_MAX {
-            Ok(all)
-        } else {
-            Err(Error::limit(format!(
-                "{} long prefixes: at most {GIVEN_MOST}, in {TABLE_MAX} bytes",
-                all.0.len()
-            )))
+    pub fn add(&mut self, name: &str) -> Result<()> {
+        let split = split_prefix(name.as_bytes());
+        let split = split.filter(|(_, infix)| (1..=INFIX_MAX).contains(&infix.len()));
+        let (base, infix) = split.ok_or_else(|| {
+            Error::invalid(format!(
+                "`{name}`: a long prefix begins with user., trusted. or security. and has at most \
+                 {INFIX_MAX} bytes more"
+            ))
+        })?;
+        let infix = infix.to_vec();
+        self.0.push(Prefix { base, infix });
+        self.0.sort();
+        self.0.dedup();
+        if self.0.len() <= GIVEN_MOST && self.table().len() <= TABLE_MAX {
+            return Ok(());
         }
+        Err(Error::limit(format!(
+            "{} long prefixes: at most {GIVEN_MOST}, in {TABLE_MAX} bytes",
+            self.0.len()
+        )))
     }
 
     /// Chooses prefixes that make the image smaller by a block at least; none if there are no such.
@@ -180,8 +174,10 @@ mod tests {
     #[test]
     fn given_prefixes_are_used() {
         let asked = |names: &[&str]| {
-            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
-            XattrPrefixes::from_names(&names)
+            let mut prefixes = XattrPrefixes::default();
+            let mut names = names.iter();
+            names.try_for_each(|name| prefixes.add(name))?;
+            Ok::<_, Error>(prefixes)
         };
         let prefixes = asked(&["user.my.", "user.my.own.", "security.selinux", "user.my."]);
         let prefixes = prefixes.unwrap();
@@ -194,6 +190,7 @@ mod tests {
         }
         assert!(asked(&[&format!("user.{}", "n".repeat(255))]).is_err());
         let many: Vec<_> = (0..129).map(|n| format!("user.{n}")).collect();
-        assert!(XattrPrefixes::from_names(&many).is_err());
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert!(asked(&many[..128]).is_ok() && asked(&many).is_err());
     }
 }

@@ -23,7 +23,7 @@ impl BlockSideband {
     pub(super) fn new(options: &WriteOptions) -> Arc<Self> {
         let tails = || PackedTails::new(options.compression.clone(), options.block_size);
         Arc::new(Self {
-            encoded: options.extended.dedupe.then(EncodedUnits::default),
+            encoded: options.own.extended.dedupe.then(EncodedUnits::default),
             tails: options.shares_tails().then(tails),
         })
     }

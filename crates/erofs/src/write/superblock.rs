@@ -85,14 +85,14 @@ pub(super) fn first_block(image: &Finished<'_>) -> Result<Vec<u8>> {
     }
     put_prefixes(&mut block, &mut raw, image, end)?;
     put_superblock(&mut block, &raw, len, &config)?;
-    raw.uuid = match options.uuid {
+    raw.uuid = match options.own.uuid {
         Some(Uuid(uuid)) => uuid,
         None => derived_uuid(&block, &hashes),
     };
     put_superblock(&mut block, &raw, len, &config)?;
     // of a block after its beginning, if that is before the superblock
     let from = SUPERBLOCK_OFFSET as usize;
-    let len_of_block = options.extended.block.bytes() as usize;
+    let len_of_block = options.own.extended.block.bytes() as usize;
     let end = match len_of_block.checked_sub(from) {
         Some(1..) => len_of_block,
         _ => from + len_of_block,
@@ -115,7 +115,7 @@ fn base_superblock(image: &Finished<'_>) -> Result<Superblock> {
     let mut raw = Superblock::new_zeroed();
     raw.magic = U32::new(MAGIC);
     raw.feature_compat = U32::new(compat::SB_CHKSUM | compat::MTIME);
-    raw.block_bits = options.extended.block.bits();
+    raw.block_bits = options.own.extended.block.bits();
     raw.inodes = U64::new(inodes.tree.nodes().len() as u64);
     raw.epoch = U64::from_bytes(inodes.times.epoch.to_le_bytes());
     raw.fixed_nanos = U32::new(inodes.times.nanos);
@@ -124,10 +124,10 @@ fn base_superblock(image: &Finished<'_>) -> Result<Superblock> {
     raw.blocks = number(layout.end + referred.map_or(0, |device| device.blocks))?;
     raw.meta_block = number(layout.inodes)?;
     raw.xattr_block = number(layout.xattrs)?;
-    raw.volume_name = options.label.0;
+    raw.volume_name = options.own.label.0;
     raw.build_time = U32::new(inodes.times.made);
     raw.packed_nid = U64::new(layout.packed.unwrap_or(0));
-    if options.kernel.knows_extents() {
+    if options.own.kernel.knows_extents() {
         raw.extensions = 1;
         raw.root_nid = U64::new(root);
     } else {
@@ -137,12 +137,13 @@ fn base_superblock(image: &Finished<'_>) -> Result<Superblock> {
     if inodes.xattrs.is_any {
         add(&mut raw.feature_compat, compat::XATTR_FILTER);
     }
-    let has_48_bits = options.kernel.knows_extents();
-    let refers = options.extended.dedupe || tables.units.has_moved();
+    let has_48_bits = options.own.kernel.knows_extents();
+    let refers = options.own.extended.dedupe || tables.units.has_moved();
     for (is_used, feature) in [
         (has_48_bits, incompat::BIT48),
         (
-            has_48_bits || options.form() == Form::Clusters && !options.extended.legacy_compress,
+            has_48_bits
+                || options.form() == Form::Clusters && !options.own.extended.legacy_compress,
             incompat::ZERO_PADDING,
         ),
         (layout.packed.is_some() || refers, incompat::FRAGMENTS),
@@ -201,7 +202,7 @@ fn put_prefixes(
     raw.xattr_prefix_start = number(start / XATTR_WORD)?;
     if image.prefixes_packed_at.is_none() {
         put(block, at as usize, &prefixes.table())?;
-        if image.tables.options.kernel.knows_plain_prefixes() {
+        if image.tables.options.own.kernel.knows_plain_prefixes() {
             add(&mut raw.feature_compat, compat::PLAIN_XATTR_PFX);
         }
     }

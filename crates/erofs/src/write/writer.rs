@@ -73,10 +73,10 @@ impl ErofsWriter {
             return Err(Error::invalid("a device for content without a name"));
         }
         let options = Arc::new(options);
-        let block = options.extended.block;
+        let block = options.own.extended.block;
         let blob = blob.map(|blob| ImageOut::new(blob, block));
         Ok(Self {
-            out: ImageOut::new(sink, options.extended.block)?,
+            out: ImageOut::new(sink, options.own.extended.block)?,
             blob: blob.transpose()?,
             tables: ContentTables::new(&options),
             options,
@@ -93,7 +93,7 @@ impl ErofsWriter {
     /// # Errors
     /// `Unsupported` for ranges that are not whole blocks of the source.
     pub fn refer(&mut self, ranges: &[StoredRange], size: u64) -> Result<Vec<MapExtent>> {
-        let block = self.options.extended.block.bytes();
+        let block = self.options.own.extended.block.bytes();
         let (mut extents, mut end) = (Vec::new(), 0);
         for range in ranges {
             let next = range.offset.saturating_add(range.len);

@@ -6,9 +6,10 @@
 //! bounded buffer.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
-use sinterfs_block::ReadAt;
+use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Result};
 
 use super::contents::ContentWriter;
@@ -29,6 +30,28 @@ pub struct AppendedPartition {
     pub kind: u8,
     /// Its bytes.
     pub source: Arc<dyn ReadAt>,
+}
+
+impl FromStr for AppendedPartition {
+    type Err = Error;
+
+    /// Parses its number, its type, its file, which is opened: `2:0xef:FILE`.
+    fn from_str(text: &str) -> Result<Self> {
+        let parsed = text.split_once(':').and_then(|(number, rest)| {
+            let (kind, path) = rest.split_once(':')?;
+            let kind = kind.strip_prefix("0x")?;
+            let kind = u8::from_str_radix(kind, 16).ok()?;
+            Some((number.parse().ok()?, kind, path))
+        });
+        let (number, kind, path) = parsed.ok_or_else(|| {
+            Error::invalid(format!("append `{text}`: must be NUMBER:0xTYPE:FILE"))
+        })?;
+        Ok(Self {
+            number,
+            kind,
+            source: Arc::new(FileSource::open(path)?),
+        })
+    }
 }
 
 impl fmt::Debug for AppendedPartition {

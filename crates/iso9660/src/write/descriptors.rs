@@ -71,9 +71,9 @@ pub(super) fn volume(options: &WriteOptions, place: &TreePlace, kind: TreeKind) 
     let version = if kind == TreeKind::Enhanced { 2 } else { 1 };
     let mut sector = Sector::new(if kind == TreeKind::Primary { 1 } else { 2 });
     sector.put(6, &[version]);
-    let [system, set, publisher, preparer, application] = &options.identifiers;
+    let [system, set, publisher, preparer, application] = &options.own.identifiers;
     sector.text(8, 32, system, joliet);
-    sector.text(40, 32, &options.volume, joliet);
+    sector.text(40, 32, &options.own.label, joliet);
     sector.put(80, &both32(place.sectors));
     if joliet {
         // level 3
@@ -110,7 +110,7 @@ pub(super) fn volume(options: &WriteOptions, place: &TreePlace, kind: TreeKind) 
     for at in [702, 739, 776] {
         sector.text(at, 37, b"", joliet);
     }
-    let made = match options.date {
+    let made = match options.own.date {
         Some(digits) => LongDate::in_utc(digits),
         None => made.map_or(LongDate::NONE, LongDate::from_seconds),
     };

@@ -68,7 +68,7 @@ impl IsoWriter {
         options.check()?;
         let zisofs = (options.compression != ZisofsCompression::Plain).then(|| {
             let bits = u8::try_from(options.block_size.trailing_zeros()).unwrap_or(0);
-            let v1 = !options.version_2 && bits <= ZisofsVersion::V1.block_bits_max();
+            let v1 = !options.own.zisofs2 && bits <= ZisofsVersion::V1.block_bits_max();
             (
                 if v1 {
                     ZisofsVersion::V1
@@ -79,7 +79,7 @@ impl IsoWriter {
             )
         });
         let mut writer = Self {
-            contents: ContentWriter::new(out, 0, zisofs, options.marks_zisofs),
+            contents: ContentWriter::new(out, 0, zisofs, options.own.zisofs_marks),
             boot: Vec::new(),
             front_bytes: 0,
             room: 0..0,
@@ -94,9 +94,9 @@ impl IsoWriter {
     /// Returns the number of descriptors.
     fn descriptors(&self) -> u64 {
         let more = [
-            self.options.joliet,
-            !self.options.boot.is_empty(),
-            self.options.level == InterchangeLevel::Four,
+            self.options.own.joliet,
+            !self.options.own.boot.is_empty(),
+            self.options.own.level == InterchangeLevel::Four,
         ];
         2 + more.iter().filter(|is_there| **is_there).count() as u64
     }
@@ -107,7 +107,7 @@ impl IsoWriter {
         for _ in 0..room {
             self.contents.write(&[0; SECTOR_LEN])?;
         }
-        let images = &self.options.boot;
+        let images = &self.options.own.boot;
         if !images.is_empty() {
             let mut sector = room + 1;
             for image in images {
@@ -132,16 +132,16 @@ impl IsoWriter {
             map,
             contents: &self.contents,
             keeps_xattrs: self.options.xattrs,
-            level: self.options.level,
+            level: self.options.own.level,
             links: directory_links(tree),
         }
     }
 
     /// Returns the identifiers of each tree.
     fn kinds(&self) -> Vec<Identifiers> {
-        let mut kinds = vec![Identifiers::of(self.options.level)];
-        if self.options.joliet {
-            let is_long = self.options.joliet_long;
+        let mut kinds = vec![Identifiers::of(self.options.own.level)];
+        if self.options.own.joliet {
+            let is_long = self.options.own.joliet_long;
             kinds.push(Identifiers::Joliet { is_long });
         }
         kinds
@@ -187,11 +187,11 @@ impl IsoWriter {
     /// Returns what a partition table describes, if there is to be one; `image` is the end of the
     /// image.
     fn disk(&self, image: u64, appended: Vec<AppendedPlace>) -> Option<DiskPlace> {
-        if !self.options.partitions && appended.is_empty() {
+        if !self.options.own.partitions && appended.is_empty() {
             return None;
         }
         let place = |efi: bool| {
-            let mut images = self.options.boot.iter().zip(&self.boot);
+            let mut images = self.options.own.boot.iter().zip(&self.boot);
             let (image, sector) = images.find(|(image, _)| image.efi == efi)?;
             let mut behind = appended.iter();
             match behind.find(|place| Some(place.number) == image.appended()) {
@@ -200,13 +200,13 @@ impl IsoWriter {
             }
         };
         let efi = place(true);
-        let has_gpt = self.options.partitions && efi.is_some();
+        let has_gpt = self.options.own.partitions && efi.is_some();
         let behind = if has_gpt { GPT_TAIL * 512 } else { 0 };
         let len = (self.contents.at + behind).next_multiple_of(SECTOR);
         Some(DiskPlace {
             len,
             image: if appended.is_empty() { len } else { image },
-            boots: self.options.partitions,
+            boots: self.options.own.partitions,
             bios: place(false).map(|(sector, _)| sector),
             efi,
             appended,
@@ -226,7 +226,7 @@ impl IsoWriter {
             }
         }
         let primary = trees.first();
-        if let Some(tree) = primary.filter(|_| options.level == InterchangeLevel::Four) {
+        if let Some(tree) = primary.filter(|_| options.own.level == InterchangeLevel::Four) {
             let place = TreePlace { sectors, ..*tree };
             all.extend(descriptors::volume(options, &place, TreeKind::Enhanced));
         }
@@ -238,14 +238,14 @@ impl IsoWriter {
     /// catalog, and ends the image.
     fn seal(&mut self, trees: &[TreePlace]) -> Result<()> {
         let image = self.contents.at;
-        let appended = appended::write(&self.options.appended, &mut self.contents)?;
-        let catalog = boot::catalog(&self.options.boot, &self.boot, &appended)?;
+        let appended = appended::write(&self.options.own.appended, &mut self.contents)?;
+        let catalog = boot::catalog(&self.options.own.boot, &self.boot, &appended)?;
         let disk = self.disk(image, appended);
         let (end, image) = disk
             .as_ref()
             .map_or((image, image), |disk| (disk.len, disk.image));
         let front = self.descriptor_sectors(trees, number(image / SECTOR)?)?;
-        let code = &self.options.system_area;
+        let code = &self.options.own.system_area;
         let (area, tail) = match &disk {
             Some(disk) => boot::system_area(code, disk, &sha256(&front)),
             None => (code.clone(), Vec::new()),

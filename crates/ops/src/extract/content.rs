@@ -131,7 +131,7 @@ impl<'a> Files<'a> {
     /// Reports a file with too many holes, once.
     fn refuse_hollow(&self, job: &Job, item: &Item) -> Result<()> {
         if lock(&self.missing).insert(job.leaf) {
-            let option = Setting::MaxZeros;
+            let option = Setting("max_zeros");
             let what = format!("the holes would be more zeros than {option} allows");
             let error = Error::limit(what).about([option]);
             self.work

@@ -94,7 +94,7 @@ impl Target {
             _ => Came::Merged,
         };
         if overwrite == Overwrite::Refuse && !is_empty()? {
-            let option = Setting::Replace;
+            let option = Setting("replace");
             let what = format!("the target is not empty; {option} replaces files in it");
             return Err(Error::invalid(what).about([option]).path(path));
         }

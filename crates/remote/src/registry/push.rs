@@ -84,7 +84,7 @@ pub fn require_free(to: &Address, options: &RemoteOptions) -> Result<()> {
 }
 
 fn taken(what: &str) -> Error {
-    let option = Setting::Replace;
+    let option = Setting("replace");
     let what = format!("{what}; use {option} to let it name the new image");
     Error::invalid(what).about([option])
 }

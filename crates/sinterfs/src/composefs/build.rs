@@ -12,14 +12,16 @@ use std::io::Write;
 use std::path::Path;
 
 use sinterfs_erofs::composefs::{Body, Files, Kept, KeptXattrs, Versions};
-use sinterfs_format::level;
-use sinterfs_model::{Error, Loss, NodeId, Observer, Result, Setting, Summary, Time, Tree};
+use sinterfs_format::{Format, level};
+use sinterfs_model::{Error, Loss, NodeId, Observer, Result, Summary, Time, Tree};
 use sinterfs_pipeline::WarningCounter;
+use sinterfs_source::Action;
 use sinterfs_source::archive::ImpliedDirectories;
 
 use super::contents::{self, ContentHasher};
 use super::dump;
 use super::object_store::ObjectStore;
+use super::{ComposefsFormat, ComposefsOptions};
 use crate::write::attributes::AttributeChanges;
 use crate::write::input::kinds::Input;
 use crate::write::input::opened::OpenInput;
@@ -27,29 +29,33 @@ use crate::write::job::BuildJob;
 use crate::write::output::Output;
 use crate::write::report::{BuildReport, ObjectsReport, PipelineReport, demand_all, interrupted};
 use crate::write::request::BuildRequest;
-use crate::write::resolve::given;
+use crate::write::resolve::{asks_time_of_creation, refused};
 
 /// Builds a composefs image. On an error nothing is left of it.
-pub(crate) fn build(job: BuildJob<'_>, observer: &dyn Observer) -> Result<BuildReport> {
-    let (format, request) = (job.format, job.request);
+pub(crate) fn build(
+    own: &ComposefsOptions,
+    job: BuildJob<'_>,
+    observer: &dyn Observer,
+) -> Result<BuildReport> {
+    let request = job.request;
     if let Input::Dump { path, objects } = &request.input {
-        return build_from_dump(format, request, path, objects.as_deref());
+        return build_from_dump(own, request, path, objects.as_deref());
     }
     let prepared = job.open()?;
-    let built = build_from_input(format, request, &prepared.input, observer);
+    let built = build_from_input(own, request, &prepared.input, observer);
     built.map_err(|error| prepared.input.located(error))
 }
 
 /// Builds an image of an opened input.
 fn build_from_input(
-    format: &'static str,
+    own: &ComposefsOptions,
     request: &BuildRequest,
     input: &OpenInput,
     observer: &dyn Observer,
 ) -> Result<BuildReport> {
     refuse_foreign(request)?;
-    refuse_store_within(request)?;
-    let store = request.composefs.digest_store.as_deref();
+    refuse_store_within(own, request)?;
+    let store = own.digest_store.as_deref();
     let store = store.map(ObjectStore::open).transpose()?;
     let output = Output::open(&request.destination, &request.open, None)?;
     let output = output.instead_of(request.former_parity.clone());
@@ -71,7 +77,7 @@ fn build_from_input(
         pipeline.unreadable = counts.unreadable;
         request.attributes_at_end().transform()?.apply(&mut tree)?;
         let single = |node: NodeId| tree.node(node).links <= 1;
-        let files = Files::of_tree(&tree, kept(request), |node| {
+        let files = Files::of_tree(&tree, kept(own, request), |node| {
             Ok(match bodies.get_mut(node.index()) {
                 Some(body) if single(node) => std::mem::replace(body, Body::None),
                 Some(body) => body.clone(),
@@ -89,7 +95,7 @@ fn build_from_input(
         .cache_bytes()
         .saturating_add(request.threads as u64 * contents::MEMORY);
     let draft = Draft {
-        format,
+        versions: own.versions,
         output,
         files,
         pipeline,
@@ -99,14 +105,14 @@ fn build_from_input(
 
 /// Builds an image of a dump.
 fn build_from_dump(
-    format: &'static str,
+    own: &ComposefsOptions,
     request: &BuildRequest,
     dump: &Path,
     objects: Option<&Path>,
 ) -> Result<BuildReport> {
     let attributes = &request.attributes;
     refuse_foreign(request)?;
-    refuse_for_dump(request, objects)?;
+    refuse_for_dump(own, request, objects)?;
     let output = Output::open(&request.destination, &request.open, None)?;
     let output = output.instead_of(request.former_parity.clone());
     let mut files = dump::files(dump)?;
@@ -118,7 +124,7 @@ fn build_from_dump(
     let mut pipeline = PipelineReport::default();
     pipeline.tree = files.stats();
     let draft = Draft {
-        format,
+        versions: own.versions,
         output,
         files,
         pipeline,
@@ -128,7 +134,7 @@ fn build_from_dump(
 
 /// The plan of an image before its bytes are written.
 struct Draft {
-    format: &'static str,
+    versions: Versions,
     output: Output,
     files: Files,
     pipeline: PipelineReport,
@@ -138,21 +144,16 @@ impl Draft {
     /// Writes the image, and names it once all objects are durable.
     fn finish(self, request: &BuildRequest, store: Option<&ObjectStore>) -> Result<BuildReport> {
         let (files, mut pipeline) = (self.files, self.pipeline);
-        let default = Versions::default();
-        let versions = Versions {
-            min: request.composefs.min_version.unwrap_or(default.min),
-            max: request.composefs.max_version.unwrap_or(default.max),
-        };
         let (objects, bytes) = files.objects();
         let mut out = self.output.writer();
-        let written = sinterfs_erofs::composefs::write(files, versions, &mut out)?;
+        let written = sinterfs_erofs::composefs::write(files, self.versions, &mut out)?;
         out.flush()
             .map_err(|error| Error::io("cannot write the image", error))?;
         let (new_objects, new_bytes) = store.map_or(Ok((0, 0)), ObjectStore::sync)?;
         pipeline.image.image_bytes = written.bytes;
         pipeline.image.metadata_bytes = written.bytes;
         let report = BuildReport {
-            format: self.format,
+            format: ComposefsFormat.name(),
             pipeline,
             conflicts: Default::default(),
             objects: Some(ObjectsReport {
@@ -202,74 +203,74 @@ fn pipeline(tree: &Tree, bodies: &[Body], left_out: u64, changed: u64) -> Pipeli
     report
 }
 
-fn kept(request: &BuildRequest) -> Kept {
+fn kept(own: &ComposefsOptions, request: &BuildRequest) -> Kept {
     Kept {
-        devices: !request.composefs.skip_devices,
-        xattrs: match (request.per_file.no_xattrs, request.composefs.user_xattrs) {
-            (true, _) => KeptXattrs::None,
-            (false, true) => KeptXattrs::User,
-            (false, false) => KeptXattrs::All,
+        devices: !own.skip_devices,
+        xattrs: match (request.keep_xattrs, own.user_xattrs) {
+            (false, _) => KeptXattrs::None,
+            (true, true) => KeptXattrs::User,
+            (true, false) => KeptXattrs::All,
         },
     }
 }
 
-/// The options of some formats that composefs knows, too.
-const KNOWN: [Setting; 5] = [
-    Setting::Xattrs,
-    Setting::DigestStore,
-    Setting::FormatVersion,
-    Setting::SkipDevices,
-    Setting::UserXattrs,
-];
-
 /// Fails for options of compression, order and layout, which have no meaning here.
 fn refuse_foreign(request: &BuildRequest) -> Result<()> {
-    let general = [
-        (request.level != level::DEFAULT, Setting::Level),
-        (request.purpose.is_some(), Setting::Purpose),
-        (request.compression.is_some(), Setting::Compression),
-        (request.block_size.is_some(), Setting::BlockSize),
-        (request.header.is_some(), Setting::Header),
-        (request.categorizers.is_some(), Setting::Categorize),
-        (request.order.is_some(), Setting::Order),
-        (request.sort.is_some(), Setting::Sort),
-        (request.hot.is_some(), Setting::HotList),
-        (request.memory.is_some(), Setting::Memory),
-        (request.scratch.is_some(), Setting::Scratch),
+    let options = [
+        (request.level != level::DEFAULT, "level"),
+        (request.compression.is_some(), "compression"),
+        (request.block_size.is_some(), "block_size"),
+        (request.header.is_some(), "header"),
+        (request.categorizers.is_some(), "categorizers"),
+        (request.order.is_some(), "order"),
+        (request.sort.is_some(), "sort"),
+        (request.hot.is_some(), "hot"),
+        (request.memory.is_some(), "memory"),
+        (request.scratch.is_some(), "scratch"),
+        (!request.duplicates, "duplicates"),
+        (asks_time_of_creation(request), "create_timestamp"),
+        (
+            request.actions.iter().any(Action::sets_layout),
+            "actions about tails and alignment",
+        ),
+        (
+            request.actions.iter().any(Action::stores_uncompressed),
+            "actions about compression",
+        ),
     ];
-    let mut given = given(request);
-    given.retain(|(_, option)| !KNOWN.contains(option));
-    refuse(given.into_iter().chain(general), "composefs images")
+    refuse(&options, "composefs images")
 }
 
 /// Fails for an option that has no meaning where a dump says all of an image.
-fn refuse_for_dump(request: &BuildRequest, objects: Option<&Path>) -> Result<()> {
-    let (composefs, attributes) = (&request.composefs, &request.attributes);
+fn refuse_for_dump(
+    own: &ComposefsOptions,
+    request: &BuildRequest,
+    objects: Option<&Path>,
+) -> Result<()> {
+    let attributes = &request.attributes;
+    let has_store = objects.is_some() || own.digest_store.is_some();
+    let implied = request.implied != ImpliedDirectories::default();
     let options = [
-        (objects.is_some(), Setting::DigestStore),
-        (composefs.digest_store.is_some(), Setting::DigestStore),
-        (composefs.skip_devices, Setting::SkipDevices),
-        (composefs.user_xattrs, Setting::UserXattrs),
-        (request.per_file.no_xattrs, Setting::Xattrs),
-        (!request.filters.is_empty(), Setting::Filters),
-        (!request.pseudo.is_empty(), Setting::Pseudo),
-        (!request.pseudo_files.is_empty(), Setting::PseudoFiles),
-        (request.file_contexts.is_some(), Setting::FileContexts),
-        (!request.xattrs.is_empty(), Setting::XattrFilter),
-        (request.one_file_system, Setting::OneFileSystem),
-        (request.shard.is_some(), Setting::Shard),
-        (!request.actions.is_empty(), Setting::Actions),
-        (request.separate_links, Setting::SeparateLinks),
-        (!request.xattrs_add.is_empty(), Setting::XattrsAdded),
-        (request.archive_root.is_some(), Setting::ArchiveRoot),
-        (request.pseudo_dir.is_some(), Setting::PseudoDirectories),
-        (request.pseudo_override, Setting::PseudoOverride),
-        (
-            request.implied != ImpliedDirectories::default(),
-            Setting::ImpliedDirectories,
-        ),
+        (has_store, "digest_store"),
+        (own.skip_devices, "skip_devices"),
+        (own.user_xattrs, "user_xattrs"),
+        (!request.keep_xattrs, "keep_xattrs"),
+        (!request.filters.is_empty(), "filters"),
+        (!request.pseudo.is_empty(), "pseudo"),
+        (!request.pseudo_files.is_empty(), "pseudo_files"),
+        (request.file_contexts.is_some(), "file_contexts"),
+        (!request.xattrs.is_empty(), "xattr_filter"),
+        (request.one_file_system, "one_file_system"),
+        (request.shard.is_some(), "shard"),
+        (!request.actions.is_empty(), "actions"),
+        (request.separate_links, "separate_links"),
+        (!request.xattrs_add.is_empty(), "xattrs_add"),
+        (request.archive_root.is_some(), "archive_root"),
+        (request.pseudo_dir.is_some(), "pseudo_dir"),
+        (request.pseudo_override, "pseudo_override"),
+        (implied, "implied"),
     ];
-    refuse(options, "dumps")?;
+    refuse(&options, "dumps")?;
     let only_times = AttributeChanges {
         time: attributes.time,
         latest_time: attributes.latest_time,
@@ -282,20 +283,14 @@ fn refuse_for_dump(request: &BuildRequest, objects: Option<&Path>) -> Result<()>
     Ok(())
 }
 
-fn refuse(options: impl IntoIterator<Item = (bool, Setting)>, of: &str) -> Result<()> {
-    match options.into_iter().find(|(is_given, _)| *is_given) {
-        Some((_, option)) => {
-            let what = format!("{option} does not apply to {of}");
-            Err(Error::invalid(what).about([option]))
-        }
-        None => Ok(()),
-    }
+fn refuse(options: &[(bool, &'static str)], of: &str) -> Result<()> {
+    let given = options.iter().find(|(is_given, _)| *is_given);
+    given.map_or(Ok(()), |(_, option)| Err(refused(option, of)))
 }
 
 /// Fails if the store would pack itself.
-fn refuse_store_within(request: &BuildRequest) -> Result<()> {
-    let (Input::Directory(dir), Some(store)) = (&request.input, &request.composefs.digest_store)
-    else {
+fn refuse_store_within(own: &ComposefsOptions, request: &BuildRequest) -> Result<()> {
+    let (Input::Directory(dir), Some(store)) = (&request.input, &own.digest_store) else {
         return Ok(());
     };
     let dir = std::fs::canonicalize(dir)

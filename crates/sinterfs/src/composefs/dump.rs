@@ -31,7 +31,7 @@ pub(crate) fn files(dump: &Path) -> Result<Files> {
 pub(crate) fn image(dump: &Path, store: Option<&Path>) -> Result<Arc<dyn Image>> {
     let files = files(dump)?;
     if files.has_objects() && store.is_none() {
-        let store = Setting::DigestStore;
+        let store = Setting("digest_store");
         let what = format!("content of files is in a store of objects: name that by {store}");
         return Err(Error::invalid(what).about([store]).path(dump));
     }

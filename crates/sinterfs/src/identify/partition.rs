@@ -39,7 +39,7 @@ pub(super) fn content(whole: &mut Identified) -> Result<Option<PartitionContent>
         Some(number) => {
             let Some(table) = sinterfs_partition::read(&*whole.source)? else {
                 let what = "the file has no partition table (GPT or MBR)";
-                return Err(Error::invalid(what).about([Setting::Partition]));
+                return Err(Error::invalid(what).about([Setting("partition")]));
             };
             ChosenPartition {
                 table,
@@ -113,7 +113,7 @@ fn found(whole: &mut Identified) -> Result<Option<ChosenPartition>> {
                 .iter()
                 .map(|image| format!("{} ({})", image.number, image.format))
                 .collect();
-            let (listed, option) = (listed.join(", "), Setting::Partition);
+            let (listed, option) = (listed.join(", "), Setting("partition"));
             let what = format!("a disk with images in partitions {listed}: {option} names one");
             Err(Error::invalid(what).about([option]))
         }

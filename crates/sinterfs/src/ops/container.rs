@@ -284,7 +284,7 @@ impl<'a> OciLayout<'a> {
         });
         if images.len() < before && !request.replace {
             let which = request.tag.as_deref().unwrap_or("without a tag");
-            let option = Setting::Replace;
+            let option = Setting("replace");
             let what = format!("the layout has an image {which} already; {option} replaces it");
             return Err(Error::invalid(what).about([option]).path(self.dir));
         }

@@ -10,12 +10,11 @@ use sinterfs_ops::{Archive, ArchiveFormat, ArchiveOptions};
 use sinterfs_testkit::{Fault, at_every_call};
 
 use super::{FaultySink, FaultySource, image_of, make_tree, open, request, write, written};
-use crate::formats;
+use crate::formats::options::FormatOptions;
 use crate::identify::compressed_device;
 use crate::write::base::OpenBase;
 use crate::write::build::prepare;
 use crate::write::device_options::DeviceOptions;
-use crate::write::request::BuildRequest;
 use crate::write::resolve::create_options;
 
 /// Makes something with a fault at every call: it is an error or the same bytes.
@@ -42,7 +41,7 @@ fn a_build_fails_whichever_write_fails() {
         let sound = image_of(&request);
         let faults = at_every_call(|fault| {
             let sink = FaultySink::new(fault);
-            let prepared = prepare(&request, &Quiet).unwrap();
+            let prepared = prepare(&request, &request.format().unwrap(), &Quiet).unwrap();
             let built = write(&request, &prepared, &sink, None);
             assert_eq!(built.is_err(), fault.happened(), "{format}: {built:?}");
             assert!(fault.happened() || sink.bytes() == sound, "{format}");
@@ -56,13 +55,17 @@ fn a_build_with_a_device_of_its_own_fails_whichever_write_fails() {
     let dir = tempfile::tempdir().unwrap();
     let tree = dir.path().join("tree");
     make_tree(&tree);
-    let request = BuildRequest {
-        blob_device: Some(dir.path().join("device")),
-        ..request(&tree, "erofs")
-    };
+    let mut request = request(&tree, "erofs");
+    let device = dir.path().join("device");
+    request
+        .format
+        .as_mut()
+        .unwrap()
+        .set("blob_device", device)
+        .unwrap();
     let faults = at_every_call(|fault| {
         let (sink, blob) = (FaultySink::new(fault), FaultySink::new(fault));
-        let prepared = prepare(&request, &Quiet).unwrap();
+        let prepared = prepare(&request, &request.format().unwrap(), &Quiet).unwrap();
         let built = write(&request, &prepared, &sink, Some(&blob));
         assert_eq!(built.is_err(), fault.happened(), "{built:?}");
     });
@@ -79,7 +82,7 @@ fn a_build_on_a_base_fails_whichever_read_or_write_fails() {
     let built_on = |fault: &Fault| {
         let opened = open(&base, fault)?;
         let sink = FaultySink::new(fault);
-        let mut prepared = prepare(&request, &Quiet)?;
+        let mut prepared = prepare(&request, &request.format().unwrap(), &Quiet)?;
         prepared.base = Some(OpenBase::new(opened, "base".into()));
         write(&request, &prepared, &sink, None).map(|_| sink.bytes())
     };
@@ -93,12 +96,13 @@ fn recompression_fails_whichever_read_or_write_fails() {
     make_tree(&tree);
     let request = request(&tree, "dwarfs");
     let old = image_of(&request);
-    let prepared = prepare(&request, &Quiet).unwrap();
-    let writer = formats::by_name("dwarfs").unwrap().by_pipeline().unwrap();
+    let prepared = prepare(&request, &request.format().unwrap(), &Quiet).unwrap();
+    let format = FormatOptions::named("dwarfs").unwrap();
+    let writer = format.by_pipeline().unwrap();
     let create = create_options(&request, "dwarfs", writer, &prepared).unwrap();
     let options = RewriteOptions {
         compression: Some("zstd:level=5".parse().unwrap()),
-        by_category: Vec::new(),
+        format: writer,
         selection: None,
         keep_smaller: false,
         metadata: MetadataPlan::Encode,
@@ -120,7 +124,8 @@ fn a_signature_is_not_embedded_if_a_read_or_a_write_fails() {
     let tree = dir.path().join("tree");
     make_tree(&tree);
     let old = image_of(&request(&tree, "dwarfs"));
-    let writer = formats::by_name("dwarfs").unwrap().by_pipeline().unwrap();
+    let format = FormatOptions::named("dwarfs").unwrap();
+    let writer = format.by_pipeline().unwrap();
     at_every_call_it_is_right(|fault| {
         let source = FaultySource::shared(&old, fault);
         let mut sink = FaultySink::new(fault);

@@ -22,7 +22,7 @@ use sinterfs_format::{Blob, FormerRuns};
 use sinterfs_model::{Error, Quiet, Result};
 use sinterfs_testkit::{Fault, noise};
 
-use crate::formats;
+use crate::formats::options::FormatOptions;
 use crate::image::Image;
 use crate::open_options::{OpenOptions, shared_cache};
 use crate::write::build::prepare;
@@ -34,8 +34,9 @@ use crate::write::request::BuildRequest;
 
 /// Returns the formats that the pipeline writes.
 fn written() -> impl Iterator<Item = &'static str> {
-    let by_pipeline = formats::written().filter(|new| new.pipeline.is_some());
-    by_pipeline.map(|new| new.format.name())
+    let all = FormatOptions::all().into_iter();
+    all.filter(|format| format.pipeline().is_some())
+        .map(|format| format.format())
 }
 
 /// An image in memory whose reads can fail.
@@ -106,14 +107,16 @@ fn make_tree(tree: &Path) {
 }
 
 fn request(tree: &Path, format: &str) -> BuildRequest {
+    let mut options = FormatOptions::named(format).unwrap();
+    if let FormatOptions::Dwarfs(own) = &mut options {
+        (own.history, own.with_digest) = (false, true);
+    }
     BuildRequest {
-        format: Some(format.to_owned()),
+        format: Some(options),
         // the highest level that all formats encode quickly
         level: 1,
         threads: 2,
         create_timestamp: (format != "cramfs").then_some(1_000_000_000),
-        history: format != "dwarfs",
-        with_digest: format == "dwarfs",
         block_size: Some(if format == "wim" { 1 << 15 } else { 1 << 14 })
             .filter(|_| !matches!(format, "cramfs" | "iso9660")),
         ..BuildRequest::new(tree)
@@ -127,10 +130,10 @@ fn write(
     sink: &FaultySink,
     blob: Option<&FaultySink>,
 ) -> Result<PipelineReport> {
-    let new = formats::for_output(request.format.as_deref(), None)?;
+    let format = request.format()?;
     let work = Work {
-        name: new.format.name(),
-        format: new.pipeline.unwrap(),
+        name: format.format(),
+        format: format.by_pipeline()?,
         request,
         prepared,
     };
@@ -144,7 +147,7 @@ fn write(
 /// Builds an image of a directory.
 fn image_of(request: &BuildRequest) -> Vec<u8> {
     let sink = FaultySink::new(&Fault::never());
-    let prepared = prepare(request, &Quiet).unwrap();
+    let prepared = prepare(request, &request.format().unwrap(), &Quiet).unwrap();
     write(request, &prepared, &sink, None).unwrap();
     sink.bytes()
 }

@@ -7,7 +7,6 @@ use sinterfs_model::Quiet;
 use sinterfs_testkit::{Fault, skip};
 
 use super::{FaultySink, of_image, open, request};
-use crate::formats;
 use crate::write::build::prepare;
 use crate::write::job::Prepared;
 use crate::write::pack::Work;
@@ -15,17 +14,17 @@ use crate::write::report::PipelineReport;
 
 /// Writes a format; the attributes `streams` are named streams.
 fn write(
-    format: &str,
+    format: &'static str,
     solid: bool,
     prepared: &Prepared,
     streams: &[&str],
 ) -> (Vec<u8>, PipelineReport) {
     let mut request = request("unused".as_ref(), format);
     request.compression = solid.then(|| "lzx:level=1:solid".to_owned());
-    let new = formats::for_output(Some(format), None).unwrap();
+    let options = request.format().unwrap();
     let work = Work {
-        name: new.format.name(),
-        format: new.pipeline.unwrap(),
+        name: format,
+        format: options.by_pipeline().unwrap(),
         request: &request,
         prepared,
     };
@@ -51,7 +50,7 @@ fn they_stay_what_they_are_in_wim_and_are_counted_elsewhere() {
     std::os::unix::fs::symlink("file", tree.join("symlink")).unwrap();
     let mut asked = request(&tree, "wim");
     asked.xattrs_add = vec!["user.stream=content".into(), "user.other=1".into()];
-    let prepared = prepare(&asked, &Quiet).unwrap();
+    let prepared = prepare(&asked, &asked.format().unwrap(), &Quiet).unwrap();
     for solid in [false, true] {
         let (first, _) = write("wim", solid, &prepared, &["user.stream"]);
         let (again, report) = write(

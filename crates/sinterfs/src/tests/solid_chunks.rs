@@ -5,6 +5,7 @@ use std::fs;
 use sinterfs_model::Quiet;
 use sinterfs_testkit::noise;
 
+use crate::formats::options::FormatOptions;
 use crate::open_options::OpenOptions;
 use crate::write::build::build;
 use crate::write::request::{BuildRequest, Destination};
@@ -20,7 +21,7 @@ fn a_chunk_is_kept_however_small_the_cache_is() {
     let path = dir.path().join("image.wim");
     let request = BuildRequest {
         destination: Destination::of(&path, false),
-        format: Some("wim".to_owned()),
+        format: Some(FormatOptions::named("wim").unwrap()),
         compression: Some("lzms:solid:level=1".to_owned()),
         block_size: Some(16 << 20),
         ..BuildRequest::new(&tree)

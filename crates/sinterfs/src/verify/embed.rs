@@ -8,7 +8,7 @@ use sinterfs_block::digest::{Root, digest_range};
 use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Result};
 
-use crate::formats;
+use crate::formats::{self, options};
 use crate::open_options::OpenOptions;
 use crate::write::new_file::write_new;
 use crate::write::output::Output;
@@ -32,8 +32,8 @@ pub fn embed_signature(image: &Path, signature: &str) -> Result<()> {
         )));
     }
     let format = formats::for_image(&source, &OpenOptions::default()).map_err(located)?;
-    let writer = formats::by_name(format.name()).map_err(located)?.pipeline;
-    let writer = writer.ok_or_else(|| {
+    let options = options::by_name(format.name()).map_err(located)?;
+    let writer = options.pipeline().ok_or_else(|| {
         located(Error::unsupported(
             "images of this format hold no signatures",
         ))

@@ -236,7 +236,7 @@ fn is_same(
 }
 
 fn another(image: &Path) -> Error {
-    let option = Setting::Replace;
+    let option = Setting("replace");
     let what = format!(
         "the parity seems to belong to another image, or to an earlier version: undamaged parts \
          do not match it; use {option} to restore its image all the same, or -o to \
@@ -280,7 +280,7 @@ fn write_image(
 }
 
 fn not_damaged(image: &Path) -> Error {
-    let option = Setting::Replace;
+    let option = Setting("replace");
     let what = format!(
         "the image is not the one of which the parity was made, but passes its own check, so it \
          may be a newer one; use {option} to restore the former image all the same"

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use sinterfs_block::Sink;
-use sinterfs_format::{CreateOptions, FormerRuns, Reuse};
+use sinterfs_format::{CreateOptions, FormerRuns, PipelineFormat, Reuse};
 use sinterfs_model::{Error, ImageWriter, Observer, Result, Source};
 use sinterfs_source::image::{ImageSource, content_map};
 
@@ -35,6 +35,7 @@ impl OpenBase {
     pub(crate) fn create(
         &self,
         out: Box<dyn Sink>,
+        format: &dyn PipelineFormat,
         options: &CreateOptions,
         observer: &dyn Observer,
     ) -> Result<Box<dyn ImageWriter>> {
@@ -50,7 +51,7 @@ impl OpenBase {
                      blocks"
                 ))
             })?;
-            base.create_on(out, options, content, &self.path)
+            base.create_on(out, format, options, content, &self.path)
         };
         create().map_err(|error| error.path(&self.path))
     }

@@ -2,17 +2,19 @@
 //! to open the input.
 
 use std::num::NonZeroU64;
+use std::path::Path;
 
-use sinterfs_format::FormerRuns;
+use sinterfs_format::{FormerRuns, PipelineFormat};
 use sinterfs_model::{Error, Observer, Result, Setting};
 use sinterfs_platform::Scratch;
 use sinterfs_platform::names;
 use sinterfs_source::{Action, Edits, Exclude, directory};
 
-use crate::formats;
+use crate::formats::options::FormatOptions;
 use crate::open::open_with;
 use crate::ops::CONTAINER_ATTRIBUTE;
 use crate::write::base::OpenBase;
+use crate::write::by_format::build_by_format;
 use crate::write::filters;
 use crate::write::header::HeaderBytes;
 use crate::write::input::kinds::Input;
@@ -27,7 +29,7 @@ use crate::write::upload;
 /// Builds an image. On an error nothing is left of it.
 pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildReport> {
     upload::check(request)?;
-    let new = formats::for_output(request.format.as_deref(), request.output_name().as_deref())?;
+    let format = &request.format()?;
     let scratch = Scratch::new(request.scratch_dir());
     let (mut report, pushed) = upload::make_for(
         &request.destination,
@@ -36,31 +38,32 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
         |destination| {
             let request = &BuildRequest {
                 destination: destination.clone(),
-                format: Some(new.format.name().to_owned()),
                 ..request.clone()
             };
-            let job = BuildJob::new(new.format.name(), request, || {
-                let prepared = prepare(request, observer)?;
+            let job = BuildJob::new(format, request, || {
+                let prepared = prepare(request, format, observer)?;
                 if let Some(header) = &prepared.header {
-                    header.check(new.format.name(), new.format.is_found_behind_header())?;
+                    header.check(format.format(), format.is_found_behind_header())?;
                 }
                 Ok(prepared)
             });
-            new.build(job, observer)
+            build_by_format(job, observer)
         },
     )?;
     report.pushed = pushed;
     Ok(report)
 }
 
-/// Returns whether the report of a build is going to name the digest of the image.
-pub fn reports_digest(request: &BuildRequest) -> bool {
-    let new = formats::for_output(request.format.as_deref(), request.output_name().as_deref());
-    new.is_ok_and(|new| new.reports_digest())
-}
-
 /// Opens everything that a build reads.
-pub(crate) fn prepare(request: &BuildRequest, observer: &dyn Observer) -> Result<Prepared> {
+pub(crate) fn prepare(
+    request: &BuildRequest,
+    format: &FormatOptions,
+    observer: &dyn Observer,
+) -> Result<Prepared> {
+    let plan = format
+        .pipeline()
+        .map(PipelineFormat::plan)
+        .unwrap_or_default();
     if request.one_file_system {
         filters::require_directory(&request.input)?;
     }
@@ -70,18 +73,18 @@ pub(crate) fn prepare(request: &BuildRequest, observer: &dyn Observer) -> Result
         return Err(Error::invalid(what));
     }
     refuse_without_definitions(request)?;
-    let mut directory = directory_options(request)?;
+    let mut directory = directory_options(request, plan.device)?;
     let input = open_input(&Request {
         observer,
         input: &request.input,
         open: &request.open,
-        edits: edits(request, &mut directory)?,
+        edits: edits(request, format, &mut directory)?,
         archive_root: request
             .archive_root
             .as_deref()
             .map(|root| names::bytes(root).into()),
         implied: request.implied,
-        keeps_config: keeps_config(request),
+        keeps_config: keeps_config(request, format),
         directory,
         manifest: request.manifest.clone(),
         scratch: Scratch::new(request.scratch_dir()),
@@ -89,8 +92,8 @@ pub(crate) fn prepare(request: &BuildRequest, observer: &dyn Observer) -> Result
         strict: request.strict,
     })?;
     input.warn(observer);
-    let base = open_base(request)?;
-    let former = match (&base, request.history) {
+    let base = open_base(request, plan.base)?;
+    let former = match (&base, plan.history) {
         (_, false) => FormerRuns::default(),
         (Some(base), true) => base.former_runs()?.and(input.former_runs()?),
         (None, true) => input.former_runs()?,
@@ -112,13 +115,13 @@ pub(crate) fn prepare(request: &BuildRequest, observer: &dyn Observer) -> Result
 /// Fails for options about definitions of files where there are none.
 fn refuse_without_definitions(request: &BuildRequest) -> Result<()> {
     let about = [
-        (request.pseudo_dir.is_some(), Setting::PseudoDirectories),
-        (request.pseudo_override, Setting::PseudoOverride),
+        (request.pseudo_dir.is_some(), Setting("pseudo_dir")),
+        (request.pseudo_override, Setting("pseudo_override")),
     ];
     let has_some = !request.pseudo.is_empty() || !request.pseudo_files.is_empty();
     match about.into_iter().find(|(is_given, _)| *is_given) {
         Some((_, option)) if !has_some => {
-            let (one, file) = (Setting::Pseudo, Setting::PseudoFiles);
+            let (one, file) = (Setting("pseudo"), Setting("pseudo_files"));
             let what = format!("{option} requires definitions of files: {one} or {file}");
             Err(Error::invalid(what).about([option, one, file]))
         }
@@ -128,34 +131,37 @@ fn refuse_without_definitions(request: &BuildRequest) -> Result<()> {
 
 /// Returns whether the configuration of a container image is kept: not where a digest is reported
 /// that others compute of the same files.
-fn keeps_config(request: &BuildRequest) -> bool {
-    let writing = formats::for_output(request.format.as_deref(), request.output_name().as_deref());
-    !writing.is_ok_and(|writing| writing.reports_digest())
-        && !request.per_file.no_xattrs
+fn keeps_config(request: &BuildRequest, format: &FormatOptions) -> bool {
+    !format.reports_digest()
+        && request.keep_xattrs
         && request.xattrs.keeps(CONTAINER_ATTRIBUTE.as_bytes())
 }
 
 /// Opens the image whose blocks are taken over.
-fn open_base(request: &BuildRequest) -> Result<Option<OpenBase>> {
-    let Some(path) = &request.base else {
+fn open_base(request: &BuildRequest, base: Option<&Path>) -> Result<Option<OpenBase>> {
+    let Some(path) = base else {
         return Ok(None);
     };
     let clashes = [
-        (request.hot.is_some(), Setting::HotList),
-        (!request.duplicates, Setting::Duplicates),
+        (request.hot.is_some(), Setting("hot")),
+        (!request.duplicates, Setting("duplicates")),
     ];
     if let Some(&(_, option)) = clashes.iter().find(|(is_given, _)| *is_given) {
-        let base = Setting::Base;
+        let base = Setting("base");
         let what =
             format!("{option} and {base} exclude each other: content stays where the base has it");
         return Err(Error::invalid(what).about([option, base]));
     }
     let opened = open_with(path, &request.open)?;
-    Ok(Some(OpenBase::new(opened, path.clone())))
+    Ok(Some(OpenBase::new(opened, path.to_owned())))
 }
 
 /// Returns the changes of the tree after its scan. Nothing was left out of an image before that.
-fn edits(request: &BuildRequest, directory: &mut directory::Options) -> Result<Edits> {
+fn edits(
+    request: &BuildRequest,
+    format: &FormatOptions,
+    directory: &mut directory::Options,
+) -> Result<Edits> {
     let mut edits = Edits {
         pseudo: filters::pseudo(&request.pseudo, &request.pseudo_files)?,
         pseudo_dir: filters::pseudo_dir(request.pseudo_dir.as_deref())?,
@@ -163,7 +169,7 @@ fn edits(request: &BuildRequest, directory: &mut directory::Options) -> Result<E
         xattrs: request.xattrs.clone(),
         separate_links: request.separate_links,
         actions: request.actions.clone(),
-        block_size: block_size(request)?,
+        block_size: block_size(request, format)?,
         shard: request.shard,
         contexts: filters::contexts(request.file_contexts.as_deref())?,
         mount_point: mount_point(request),
@@ -198,22 +204,19 @@ fn mount_point(request: &BuildRequest) -> Vec<u8> {
 }
 
 /// Returns the block size of the image, if it has blocks and actions may ask for it.
-fn block_size(request: &BuildRequest) -> Result<Option<NonZeroU64>> {
+fn block_size(request: &BuildRequest, format: &FormatOptions) -> Result<Option<NonZeroU64>> {
     if request.actions.is_empty() {
         return Ok(None);
     }
     if let Some(size) = request.block_size {
         return Ok(NonZeroU64::new(size));
     }
-    let new = formats::for_output(request.format.as_deref(), request.output_name().as_deref())?;
-    let Some(format) = new.pipeline else {
-        return Ok(None);
-    };
-    let level = level_of(format, request)?;
-    Ok(NonZeroU64::new(1 << level.block_bits))
+    let level = format.pipeline().map(|format| level_of(format, request));
+    let bits = level.transpose()?.map(|level| level.block_bits);
+    Ok(bits.and_then(|bits| NonZeroU64::new(1 << bits)))
 }
 
-fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
+fn directory_options(request: &BuildRequest, device: Option<&Path>) -> Result<directory::Options> {
     Ok(directory::Options {
         exclude: filters::only(
             filters::exclude(&request.filters)?,
@@ -223,9 +226,9 @@ fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
         keep_excluded_dirs: false,
         keep_excluded_names: false,
         one_file_system: request.one_file_system,
-        no_xattrs: request.per_file.no_xattrs,
+        no_xattrs: !request.keep_xattrs,
         // an image must not hold the one that it replaces, nor its device
-        skip: [request.path(), request.blob_device.as_deref()]
+        skip: [request.path(), device]
             .into_iter()
             .flatten()
             .filter_map(|path| sinterfs_platform::files::identity(path).ok())
@@ -254,8 +257,9 @@ mod tests {
             actions: vec![Action::parse(action, &ids).unwrap()],
             ..BuildRequest::new("tree")
         };
-        let mut directory = directory_options(&request).unwrap();
-        let edits = edits(&request, &mut directory).unwrap();
+        let mut directory = directory_options(&request, None).unwrap();
+        let format = FormatOptions::named("dwarfs").unwrap();
+        let edits = edits(&request, &format, &mut directory).unwrap();
         (
             !directory.exclude.is_empty(),
             !edits.exclude.is_empty(),

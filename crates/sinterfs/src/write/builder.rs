@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use sinterfs_model::{Observer, Quiet, Result};
 
+use crate::formats::options::FormatOptions;
 use crate::open_options::OpenOptions;
 use crate::write::build::build;
 use crate::write::filters::Filter;
-use crate::write::format_options::FormatOptions;
 use crate::write::input::kinds::{Input, Layering};
 use crate::write::report::BuildReport;
 use crate::write::request::{BuildRequest, Destination};
@@ -21,10 +21,12 @@ use crate::write::request::{BuildRequest, Destination};
 /// use sinterfs::build::{DwarfsOptions, FormatOptions};
 ///
 /// # fn main() -> sinterfs::Result<()> {
-/// let mut options = DwarfsOptions::default();
-/// options.with_digest = true;
+/// let options = DwarfsOptions {
+///     with_digest: true,
+///     ..DwarfsOptions::default()
+/// };
 /// let report = Builder::new("dir")
-///     .options(FormatOptions::Dwarfs(options))
+///     .format(FormatOptions::Dwarfs(options))
 ///     .level(9)
 ///     .build("dir.dwarfs")?;
 /// println!("{} files", report.pipeline.tree.files);
@@ -66,15 +68,9 @@ impl Builder {
         self
     }
 
-    /// Sets the format by its name, in place of that of the output's extension.
-    pub fn format(mut self, name: impl Into<String>) -> Self {
-        self.request.format = Some(name.into());
-        self
-    }
-
-    /// Sets the format, with options that it alone has.
-    pub fn options(mut self, options: FormatOptions) -> Self {
-        options.apply(&mut self.request);
+    /// Sets the format with its options, instead of by the output's extension.
+    pub fn format(mut self, format: FormatOptions) -> Self {
+        self.request.format = Some(format);
         self
     }
 

@@ -90,7 +90,7 @@ pub(crate) fn only(exclude: Exclude, choices: &[Filter], input: &Input) -> Resul
     let Input::Directory(dir) = input else {
         let what = "paths can be selected only from a directory: from an archive or image, \
                     exclude the rest";
-        return Err(Error::invalid(what).about([Setting::Filters]));
+        return Err(Error::invalid(what).about([Setting("filters")]));
     };
     let failed = |error, path: &Path| Error::io("cannot read the source", error).path(path);
     let root = Directory::open(dir, OpenFor::Walk).map_err(|error| failed(error, dir))?;
@@ -179,7 +179,7 @@ pub(crate) fn require_directory(input: &Input) -> Result<()> {
         Input::Image { .. } => "an image",
         Input::Merge { .. } => "archives and images",
     };
-    let option = Setting::OneFileSystem;
+    let option = Setting("one_file_system");
     let what = format!("{option} is for directories: {what} cannot hold other file systems");
     Err(Error::invalid(what).about([option]))
 }

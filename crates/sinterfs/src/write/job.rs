@@ -3,15 +3,16 @@
 use sinterfs_format::FormerRuns;
 use sinterfs_model::Result;
 
+use crate::formats::options::FormatOptions;
 use crate::write::base::OpenBase;
 use crate::write::header::HeaderBytes;
 use crate::write::input::opened::OpenInput;
 use crate::write::request::BuildRequest;
 
-/// A request, its format's name, and the input, which is opened when the writer asks for it.
+/// A request, its format, and the input, which is opened when the writer asks for it.
 pub struct BuildJob<'a> {
-    /// The format's name.
-    pub(crate) format: &'static str,
+    /// The format with its options.
+    pub(crate) format: &'a FormatOptions,
     /// The request.
     pub(crate) request: &'a BuildRequest,
     open: Box<dyn FnOnce() -> Result<Prepared> + 'a>,
@@ -20,7 +21,7 @@ pub struct BuildJob<'a> {
 impl<'a> BuildJob<'a> {
     /// Describes a build whose input `open` opens.
     pub(crate) fn new(
-        format: &'static str,
+        format: &'a FormatOptions,
         request: &'a BuildRequest,
         open: impl FnOnce() -> Result<Prepared> + 'a,
     ) -> Self {

@@ -10,7 +10,7 @@ pub(crate) fn level_of(
     format: &dyn PipelineFormat,
     request: &BuildRequest,
 ) -> Result<&'static Level> {
-    let level = format.level(request.level, request.purpose(), &request.volume)?;
+    let level = format.level(request.level)?;
     Ok(match &request.compression {
         Some(compression) => format.with_compression(level, compression),
         None => level,

@@ -23,7 +23,7 @@ pub fn is_same_file(a: &Path, b: &Path) -> bool {
 }
 
 pub(super) fn exists(path: &Path) -> Error {
-    let option = Setting::Replace;
+    let option = Setting("replace");
     let what = format!("the output exists; use {option} to replace it");
     Error::invalid(what).about([option]).path(path)
 }

@@ -125,7 +125,7 @@ impl Output {
             }
             Ok(found) if files::is_block_device(&found) => {
                 if !replace {
-                    let option = Setting::Replace;
+                    let option = Setting("replace");
                     let what = format!("a block device; {option} replaces its contents");
                     return Err(Error::invalid(what).about([option]).path(path));
                 }

@@ -28,7 +28,7 @@ pub(crate) fn pack(
     job: BuildJob<'_>,
     observer: &dyn Observer,
 ) -> Result<BuildReport> {
-    let (name, request) = (job.format, job.request);
+    let (name, request) = (job.format.format(), job.request);
     let prepared = job.open()?;
     let work = Work {
         name,
@@ -57,7 +57,7 @@ impl Work<'_> {
         let resolved = self.resolve()?;
         let scratch = Scratch::new(resolved.1.scratch.clone());
         input.spill(&scratch)?;
-        let patches = self.format.patches();
+        let patches = self.format.capabilities().patches;
         let output = Output::open(
             &request.destination,
             &request.open,
@@ -71,7 +71,7 @@ impl Work<'_> {
                 output.make_executable()?;
             }
         }
-        let (blob, blob_output) = blob(request, &scratch)?.unzip();
+        let (blob, blob_output) = self.blob(&scratch)?.unzip();
         let sink = Box::new(output.writer());
         let report = self.report(self.write(sink, blob, &resolved, observer)?);
         if request.strict {
@@ -98,11 +98,11 @@ impl Work<'_> {
         (create, options): &Resolved,
         observer: &dyn Observer,
     ) -> Result<PipelineReport> {
-        if self.format.is_index(create)? {
+        if self.format.is_index() {
             return self.write_index(sink, create, options, observer);
         }
         let writer = match &self.prepared.base {
-            Some(base) => base.create(sink, create, observer)?,
+            Some(base) => base.create(sink, self.format, create, observer)?,
             None => self.format.create(sink, blob, create)?,
         };
         self.refuse_grouping(&writer.geometry())?;
@@ -135,9 +135,9 @@ impl Work<'_> {
         }
         let request = self.request;
         let (option, value) = if request.order == Some(Order::Similarity) {
-            (Setting::Order, " similarity")
+            (Setting("order"), " similarity")
         } else if request.categorizers.is_some() {
-            (Setting::Categorize, "")
+            (Setting("categorizers"), "")
         } else {
             return Ok(());
         };
@@ -150,15 +150,15 @@ impl Work<'_> {
 
     fn pipeline_options(&self) -> Result<sinterfs_pipeline::Options> {
         let request = self.request;
-        let level = level_of(self.format, request)?;
+        let (level, plan) = (level_of(self.format, request)?, self.format.plan());
         Ok(sinterfs_pipeline::Options {
             threads: request.threads,
             order: request.order.unwrap_or(level.order),
             priorities: priorities(request.sort.as_deref())?,
             hot: hot(request.hot.as_deref())?,
             duplicates: request.duplicates,
-            lookback: request.lookback,
-            read_cost: request.read_cost.unwrap_or(level.read_cost),
+            lookback: plan.lookback,
+            read_cost: plan.read_cost.unwrap_or(level.read_cost),
             memory: request.memory,
             max_zeros: request.max_zeros(),
             scratch: request.scratch_dir(),
@@ -170,15 +170,38 @@ impl Work<'_> {
         })
     }
 
+    /// Opens the file for content that is stored outside the image.
+    fn blob(&self, scratch: &Scratch) -> Result<Option<(Blob, Output)>> {
+        let Some(path) = self.format.plan().device else {
+            return Ok(None);
+        };
+        let request = self.request;
+        let image = request.path();
+        if image.is_some_and(|image| is_same_file(image, path)) {
+            return Err(Error::invalid("the image and its device would be one file").path(path));
+        }
+        let output = Output::create(path, request.destination.replaces())?;
+        // its beginning is written last
+        let output = if output.seeks() {
+            output
+        } else {
+            output.behind(scratch.file()?)?
+        };
+        let name = path.file_name().unwrap_or_default().to_owned();
+        let sink = Box::new(output.writer());
+        Ok(Some((Blob { name, sink }, output)))
+    }
+
     /// Completes the pipeline's report with counts of the input.
     pub(crate) fn report(&self, mut pipeline: PipelineReport) -> BuildReport {
         let input = &self.prepared.input;
         input.add_unrepresented(&mut pipeline.image.losses);
-        if !self.format.knows(Setting::AllTimes) {
+        let capabilities = self.format.capabilities();
+        if !capabilities.all_times {
             let lost = input.times_of_access(&pipeline.tree);
             pipeline.image.losses.extend(lost);
         }
-        if !self.format.has_named_streams() {
+        if !capabilities.named_streams {
             let streams = input.streams_as_attributes();
             pipeline.image.losses.extend(streams);
         }
@@ -192,27 +215,6 @@ impl Work<'_> {
             pushed: None,
         }
     }
-}
-
-/// Opens the file for content that is stored outside the image.
-fn blob(request: &BuildRequest, scratch: &Scratch) -> Result<Option<(Blob, Output)>> {
-    let Some(path) = &request.blob_device else {
-        return Ok(None);
-    };
-    let image = request.path();
-    if image.is_some_and(|image| is_same_file(image, path)) {
-        return Err(Error::invalid("the image and its device would be one file").path(path));
-    }
-    let output = Output::create(path, request.destination.replaces())?;
-    // its beginning is written last
-    let output = if output.seeks() {
-        output
-    } else {
-        output.behind(scratch.file()?)?
-    };
-    let name = path.file_name().unwrap_or_default().to_owned();
-    let sink = Box::new(output.writer());
-    Ok(Some((Blob { name, sink }, output)))
 }
 
 fn priorities(file: Option<&Path>) -> Result<Priorities> {

@@ -7,12 +7,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use sinterfs_format::{FormerRuns, MetadataPlan, RewriteOptions};
+use sinterfs_format::{
+    FormerRuns, MetadataPlan, PipelineFormat, PlanOptions, Rework, RewriteOptions,
+};
 use sinterfs_model::{Error, Kind, Observer, Result, Setting, Source, Tree};
 use sinterfs_platform::Scratch;
 use sinterfs_source::image::content_map;
 
-use crate::formats;
+use crate::formats::options::{self, FormatOptions};
 use crate::image::Image;
 use crate::open;
 use crate::open_options::{OpenOptions, shared_cache};
@@ -20,6 +22,7 @@ use crate::place;
 use crate::verify::trusted_source;
 use crate::write::attributes::AttributeChanges;
 use crate::write::base::former_runs;
+use crate::write::by_format::build_by_format;
 use crate::write::header::HeaderBytes;
 use crate::write::history;
 use crate::write::input::opened::OpenInput;
@@ -28,7 +31,7 @@ use crate::write::output::Output;
 use crate::write::recompress_request::{RecompressParts, RecompressReport, RecompressRequest};
 use crate::write::report::{demand_losses, interrupted};
 use crate::write::request::Destination;
-use crate::write::resolve::create_options;
+use crate::write::resolve::{create_options, refused};
 use crate::write::upload;
 
 /// Makes a new image of an image. On an error nothing is left of it.
@@ -55,7 +58,7 @@ pub fn recompress(
 fn require_same_format(opened: &Image, output: Option<&Path>) -> Result<()> {
     let Some(output) = output else { return Ok(()) };
     let format = opened.format();
-    match formats::promised(output) {
+    match options::promised(output) {
         Ok(None) => Ok(()),
         Ok(Some(promised)) if promised.name() == format => Ok(()),
         _ => {
@@ -63,6 +66,26 @@ fn require_same_format(opened: &Image, output: Option<&Path>) -> Result<()> {
             Err(Error::invalid(what).path(output))
         }
     }
+}
+
+/// Returns the format of the image with the options of the request.
+fn format_of(request: &RecompressRequest, image: &str) -> Result<FormatOptions> {
+    let mut format = match &request.build.format {
+        Some(format) if format.format() == image => format.clone(),
+        Some(other) => {
+            let other = other.format();
+            let what = format!("the format stays {image}, and options of {other} do not apply");
+            return Err(Error::invalid(what));
+        }
+        None => options::by_name(image)?,
+    };
+    let mut options = request.options.iter();
+    options.try_for_each(|(name, value)| format.set(name, value))?;
+    let plan = format.pipeline().map(PipelineFormat::plan);
+    if plan.is_some_and(|plan| plan.base.is_some()) {
+        return Err(refused("base", "recompression"));
+    }
+    Ok(format)
 }
 
 fn recompress_to_destination(
@@ -82,7 +105,12 @@ fn recompress_to_destination(
     let trusted = trusted_source::establish(file, &options.beside(&request.image));
     let trusted = trusted.map_err(|e| e.path(place::shown(&request.image)))?;
     let opened = open::open_trusted(&trusted).map_err(|e| e.path(place::shown(&request.image)))?;
-    require_same_format(&opened, request.build.output_name().as_deref())?;
+    require_same_format(&opened, request.build.destination.name().as_deref())?;
+    let format = format_of(request, opened.format())?;
+    let rework = format
+        .pipeline()
+        .map(PipelineFormat::rework)
+        .unwrap_or_default();
     let block_size = opened.raw().info().totals.block_size;
     let input = OpenInput::of_image(&opened, &request.image, &cache, request.build.threads)?;
     input.warn(observer);
@@ -94,25 +122,23 @@ fn recompress_to_destination(
     let prepared = Prepared {
         input,
         command: "recompress",
-        former: if request.build.history {
-            former_runs(&opened).map_err(located)?
-        } else {
-            FormerRuns::default()
+        former: match format.pipeline().map(PipelineFormat::plan) {
+            Some(PlanOptions { history: true, .. }) => former_runs(&opened).map_err(located)?,
+            _ => FormerRuns::default(),
         },
         base: None,
         header,
     };
-    let cut_anew = request
+    let other_size = request
         .build
         .block_size
-        .is_some_and(|size| size != block_size)
-        || request.build.purpose.is_some();
-    let report = if request.rebuild || cut_anew {
+        .is_some_and(|size| size != block_size);
+    let report = if request.rebuild || rework.all || other_size {
         check_rebuild(request)?;
-        rebuild(request, &opened, prepared, observer)
+        rebuild(request, &format, &opened, prepared, observer)
     } else {
-        check_rewrite(request)?;
-        rewrite(request, &opened, &prepared, observer)
+        check_rewrite(request, rework)?;
+        rewrite(request, &format, &opened, &prepared, observer)
     };
     report.map_err(located)
 }
@@ -132,11 +158,15 @@ fn check_rebuild(request: &RecompressRequest) -> Result<()> {
 }
 
 /// Fails for options that only a rebuild supports.
-fn check_rewrite(request: &RecompressRequest) -> Result<()> {
+fn check_rewrite(request: &RecompressRequest, rework: Rework) -> Result<()> {
     let build = &request.build;
+    let option = Setting("rebuild");
+    if let Some(asked) = rework.only_with_all {
+        let what =
+            format!("{asked} is possible only when all content is compressed again ({option})");
+        return Err(Error::invalid(what).about([asked, option]));
+    }
     let asked = [
-        (build.lookback.is_some(), "looking back for repeats"),
-        (build.read_cost.is_some(), "a price for reads"),
         (build.order.is_some(), "another order of files"),
         (build.sort.is_some(), "a sort file"),
         (build.hot.is_some(), "a list of files needed first"),
@@ -147,7 +177,6 @@ fn check_rewrite(request: &RecompressRequest) -> Result<()> {
         (build.scratch.is_some(), "a scratch directory"),
     ];
     refuse(&asked, |what| {
-        let option = Setting::Rebuild;
         let what = format!(
             "{what} is possible only when all content is compressed again \
                             ({option})"
@@ -165,14 +194,14 @@ fn refuse(asked: &[(bool, &str)], error: impl Fn(&str) -> Error) -> Result<()> {
 
 fn rebuild(
     request: &RecompressRequest,
+    format: &FormatOptions,
     opened: &Image,
     prepared: Prepared,
     observer: &dyn Observer,
 ) -> Result<RecompressReport> {
     let build = &request.build;
-    let new = formats::by_name(opened.format())?;
-    let job = BuildJob::new(new.format.name(), build, || Ok(prepared));
-    let report = new.build(job, observer)?;
+    let job = BuildJob::new(format, build, || Ok(prepared));
+    let report = build_by_format(job, observer)?;
     Ok(RecompressReport {
         format: report.format,
         old_bytes: opened.raw().info().totals.stored,
@@ -185,6 +214,7 @@ fn rebuild(
 
 fn rewrite(
     request: &RecompressRequest,
+    options: &FormatOptions,
     opened: &Image,
     prepared: &Prepared,
     observer: &dyn Observer,
@@ -193,29 +223,21 @@ fn rewrite(
     let format = opened.raw().info().format;
     // before options that have other words in formats whose blocks are not copied
     let reuse = opened.handle().reuse().ok_or_else(|| {
-        let option = Setting::Rebuild;
+        let option = Setting("rebuild");
         Error::unsupported(format!(
             "blocks of {format} images cannot be copied to a new image; {option} packs all content \
              again"
         ))
         .about([option])
     })?;
-    let new = formats::by_name(format)?.by_pipeline()?;
+    let new = options.by_pipeline()?;
     let mut create = create_options(build, format, new, prepared)?;
-    if create.solid.history.is_some() {
-        create.solid.history = Some(history::of_recompression(request, &create.compression));
-    }
-    let by_category = std::mem::take(&mut create.solid.by_category);
+    create.run = history::of_recompression(request, &create.compression);
     let blocks = matches!(
         request.parts,
         RecompressParts::All | RecompressParts::Blocks
     );
-    if !blocks && !by_category.is_empty() {
-        return Err(Error::invalid(
-            "a codec for a category has no effect when blocks are kept",
-        ));
-    }
-    let remade = if needs_tree(request) {
+    let remade = if needs_tree(request, new.rework()) {
         Some(tables(&prepared.input, request, observer)?)
     } else {
         None
@@ -228,7 +250,7 @@ fn rewrite(
     };
     let options = RewriteOptions {
         compression: blocks.then(|| create.compression.parse()).transpose()?,
-        by_category,
+        format: new,
         selection: request.categories.clone(),
         keep_smaller: request.keep_smaller,
         metadata,
@@ -278,13 +300,9 @@ fn check_entry(
 }
 
 /// Returns whether the metadata has to be made anew of the tree.
-fn needs_tree(request: &RecompressRequest) -> bool {
-    let build = &request.build;
-    request.rebuild_metadata
-        || build.pack_metadata.is_some()
-        || build.time_resolution.is_some()
-        || build.keep_all_times
-        || build.attributes != AttributeChanges::default()
+fn needs_tree(request: &RecompressRequest, rework: Rework) -> bool {
+    let changes = &request.build.attributes;
+    request.rebuild_metadata || rework.tree || *changes != AttributeChanges::default()
 }
 
 /// Makes the tree of an image, changed as asked, and the map of its content.

@@ -1,5 +1,6 @@
 //! The request and the report of a recompression: plain data.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use sinterfs_model::Summary;
@@ -31,10 +32,12 @@ pub struct RecompressRequest {
     pub image: PathBuf,
     /// How it is opened.
     pub open: OpenOptions,
-    /// The options of a build; its input is ignored. A block size other than the image's, or a
-    /// purpose, asks for the whole pipeline, and changes of owners, modes, times and packing ask
-    /// for metadata that is made anew.
+    /// The options of a build; its input is ignored, and a format has to be that of the image. A
+    /// block size other than the image's, or a purpose, asks for the whole pipeline, and changes of
+    /// owners, modes, times and packing ask for metadata that is made anew.
     pub build: BuildRequest,
+    /// Options of the image's format by their names, for callers that do not know the format.
+    pub options: Vec<(String, OsString)>,
     /// Whether files are ordered, compared and cut anew.
     pub rebuild: bool,
     /// Whether the metadata is made anew.

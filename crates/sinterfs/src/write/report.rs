@@ -80,7 +80,7 @@ pub(crate) fn interrupted(error: Error, observer: &dyn Observer) -> Error {
 pub(crate) fn demand_all(report: &BuildReport) -> Result<()> {
     let count = report.not_read();
     if count > 0 {
-        let option = Setting::Strict;
+        let option = Setting("strict");
         let what = format!("{count} files could not be read as they were ({option})");
         return Err(Error::invalid(what).about([option]));
     }
@@ -106,7 +106,7 @@ pub(crate) fn demand_losses(losses: &[Loss]) -> Result<()> {
     let mut lost = losses.iter().filter(|loss| loss.kind != LossKind::OneTree);
     match of_entries.or(lost.next()) {
         Some(loss) => {
-            let option = Setting::Strict;
+            let option = Setting("strict");
             let can = if loss.settings().next().is_none() {
                 "the format can't keep"
             } else {

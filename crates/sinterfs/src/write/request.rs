@@ -5,11 +5,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sinterfs_format::{PerFileOptions, Purpose, VolumeOptions, level};
-use sinterfs_model::{Categorizers, MAX_ZEROS, Order, ReadCost};
+use sinterfs_format::level;
+use sinterfs_model::{Categorizers, MAX_ZEROS, Order, Result};
 use sinterfs_source::archive::ImpliedDirectories;
 use sinterfs_source::{Action, LayerMarks, Shard, XattrFilter};
 
+use crate::formats::options::{self, FormatOptions};
 use crate::open_options::OpenOptions;
 use crate::place;
 use crate::write::attributes::AttributeChanges;
@@ -65,6 +66,15 @@ impl Destination {
         }
     }
 
+    /// Returns the name, whose extension may choose the format.
+    pub fn name(&self) -> Option<PathBuf> {
+        match self {
+            Self::File { path, .. } => Some(path.clone()),
+            Self::Object { url, .. } => Some(place::shown(url)),
+            Self::Stdout | Self::Open(_) => None,
+        }
+    }
+
     /// Returns whether what exists is replaced.
     pub(crate) fn replaces(&self) -> bool {
         match self {
@@ -97,33 +107,21 @@ pub struct BuildRequest {
     pub open: OpenOptions,
     /// Where the image goes.
     pub destination: Destination,
-    /// A separate file for all content.
-    pub blob_device: Option<PathBuf>,
     /// The parity of the image that is replaced: removed before the new image gets its name, as far
     /// as possible, so that it is not taken for the parity of the new one.
     pub former_parity: Option<PathBuf>,
     /// What comes before the image.
     pub header: Option<NewHeader>,
-    /// The format's name; `None` decides by the destination's extension.
-    pub format: Option<String>,
+    /// The format with its options; `None` means the one of the destination's extension.
+    pub format: Option<FormatOptions>,
     /// The level, 0 to 9, whose settings hold where nothing else is asked.
     pub level: u8,
-    /// What the image is packed for; `None` means a mount.
-    pub purpose: Option<Purpose>,
     /// The compression of blocks, as in `zstd:level=19`.
     pub compression: Option<String>,
-    /// The compression of blocks of some categories, by name.
-    pub by_category: Vec<(String, String)>,
     /// The kinds of content that are distinguished; `None` means all.
     pub categorizers: Option<Categorizers>,
-    /// The compression of metadata.
-    pub metadata_compression: Option<String>,
     /// Bytes of a block.
     pub block_size: Option<u64>,
-    /// How many blocks back repeats are looked for; `None` means all.
-    pub lookback: Option<u32>,
-    /// The price of reads; `None` means that of the purpose and the level.
-    pub read_cost: Option<ReadCost>,
     /// The bytes of memory that the build may take; `None` means 512 MiB and as much again for
     /// each thread, or what one thread needs if that is more.
     pub memory: Option<u64>,
@@ -141,8 +139,6 @@ pub struct BuildRequest {
     /// A file that lists the files needed first, a path in the image a line: stored before all
     /// else, in small blocks.
     pub hot: Option<PathBuf>,
-    /// An image whose stored blocks are reused where the new image has the same content.
-    pub base: Option<PathBuf>,
     /// Whether equal files are stored once.
     pub duplicates: bool,
     /// How many threads work.
@@ -185,29 +181,10 @@ pub struct BuildRequest {
     pub one_file_system: bool,
     /// Changes of owners, times and permissions.
     pub attributes: AttributeChanges,
-    /// The unit of times, as in `1ns`; `None` means the unit of images that are read, and seconds
-    /// for a directory alone.
-    pub time_resolution: Option<String>,
-    /// Whether times of access and of inode change are kept; those that images have are always.
-    pub keep_all_times: bool,
-    /// Which tables of the metadata are packed, in the format's words; `None` means all.
-    pub pack_metadata: Option<String>,
     /// The time of creation to record, in seconds since 1970.
     pub create_timestamp: Option<u64>,
-    /// Whether the image records how it was made.
-    pub history: bool,
-    /// Whether the image has an index of its sections.
-    pub section_index: bool,
-    /// Whether the image has digests of all its bytes.
-    pub with_digest: bool,
-    /// Whether the image has its metadata twice.
-    pub metadata_copy: bool,
-    /// Options of formats that encode each file separately.
-    pub per_file: PerFileOptions,
-    /// The volume's label, UUID and oldest kernel.
-    pub volume: VolumeOptions,
-    /// For composefs.
-    pub composefs: ComposefsOptions,
+    /// Whether extended attributes are kept.
+    pub keep_xattrs: bool,
     /// Whether anything that can't be kept or read is an error.
     pub strict: bool,
 }
@@ -224,26 +201,19 @@ impl BuildRequest {
             input,
             open: OpenOptions::default(),
             destination: Destination::Stdout,
-            blob_device: None,
             former_parity: None,
             header: None,
             format: None,
             level: level::DEFAULT,
-            purpose: None,
             compression: None,
-            by_category: Vec::new(),
             categorizers: None,
-            metadata_compression: None,
             block_size: None,
-            lookback: None,
-            read_cost: None,
             memory: None,
             max_zeros: None,
             scratch: None,
             order: None,
             sort: None,
             hot: None,
-            base: None,
             duplicates: true,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             manifest: ManifestOptions::default(),
@@ -264,17 +234,8 @@ impl BuildRequest {
             shard: None,
             one_file_system: false,
             attributes: AttributeChanges::default(),
-            time_resolution: None,
-            keep_all_times: false,
-            pack_metadata: None,
             create_timestamp: None,
-            history: true,
-            section_index: true,
-            with_digest: false,
-            metadata_copy: false,
-            per_file: PerFileOptions::default(),
-            volume: VolumeOptions::default(),
-            composefs: ComposefsOptions::default(),
+            keep_xattrs: true,
             strict: false,
         }
     }
@@ -289,18 +250,12 @@ impl BuildRequest {
         }
     }
 
-    /// Returns the name of the output, whose extension may choose the format.
-    pub(crate) fn output_name(&self) -> Option<PathBuf> {
-        match &self.destination {
-            Destination::File { path, .. } => Some(path.clone()),
-            Destination::Object { url, .. } => Some(place::shown(url)),
-            Destination::Stdout | Destination::Open(_) => None,
+    /// Returns the format with its options.
+    pub(crate) fn format(&self) -> Result<FormatOptions> {
+        match &self.format {
+            Some(format) => Ok(format.clone()),
+            None => options::for_output(None, self.destination.name().as_deref()),
         }
-    }
-
-    /// Returns what the image is packed for.
-    pub(crate) fn purpose(&self) -> Purpose {
-        self.purpose.unwrap_or_default()
     }
 
     /// Returns the changes of attributes that are made last.
@@ -322,19 +277,4 @@ impl BuildRequest {
         let chosen = self.scratch.clone();
         chosen.unwrap_or_else(|| self.destination.scratch_dir())
     }
-}
-
-/// Options of composefs images.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ComposefsOptions {
-    /// The directory that gets the content of files.
-    pub digest_store: Option<PathBuf>,
-    /// The lowest version of the format; `None` means 0.
-    pub min_version: Option<u32>,
-    /// The highest version of the format; `None` means 1.
-    pub max_version: Option<u32>,
-    /// Whether devices are left out.
-    pub skip_devices: bool,
-    /// Whether attributes are left out that do not begin with `user.`.
-    pub user_xattrs: bool,
 }

@@ -1,11 +1,10 @@
 //! Resolves the options of a new image from the request and its level.
 //!
-//! **Invariant:** an option that the format has no meaning for is an error.
+//! **Invariant:** an option of all formats that this one has no meaning for is an error.
 
 use std::sync::Arc;
 
-use sinterfs_codec::Encoding;
-use sinterfs_format::{CreateOptions, Level, PipelineFormat, ScratchFiles, SolidOptions};
+use sinterfs_format::{CreateOptions, PipelineFormat, ScratchFiles};
 use sinterfs_model::{Categorizers, Error, Result, Setting};
 use sinterfs_platform::Scratch;
 use sinterfs_source::Action;
@@ -14,7 +13,6 @@ use crate::write::history;
 use crate::write::job::Prepared;
 use crate::write::level_of::level_of;
 use crate::write::request::BuildRequest;
-use crate::write::times;
 
 /// Resolves the options for the format.
 pub(crate) fn create_options(
@@ -23,35 +21,38 @@ pub(crate) fn create_options(
     format: &dyn PipelineFormat,
     prepared: &Prepared,
 ) -> Result<CreateOptions> {
-    refuse_unknown(name, format, &given(request))?;
-    let level = level_of(format, request)?;
-    let block_size = request.block_size.unwrap_or(1 << level.block_bits);
+    refuse_without_effect(request, name, format)?;
+    let settings = level_of(format, request)?;
+    let block_size = request.block_size.unwrap_or(1 << settings.block_bits);
     if !block_size.is_power_of_two() {
         return Err(Error::invalid(format!(
             "block size {block_size}: must be a power of two"
         )));
     }
-    let compression = request.compression.as_deref().unwrap_or(level.compression);
+    let compression = request
+        .compression
+        .as_deref()
+        .unwrap_or(settings.compression);
     if request.block_size.is_some() && !format.cuts_blocks(compression) {
-        let option = Setting::BlockSize;
+        let option = Setting("block_size");
         let what = format!("{option} does not apply to {name} images without compression");
         return Err(Error::invalid(what).about([option]));
     }
-    let mut per_file = request.per_file.clone();
-    if request.level == 0 && request.compression.is_none() && per_file.raw.is_none() {
-        per_file.raw = Some("all".to_owned());
-    }
     Ok(CreateOptions {
         compression: compression.to_owned(),
+        is_compression_chosen: request.compression.is_some(),
+        level: request.level,
+        settings,
         block_size,
         create_timestamp: request.create_timestamp,
         threads: request.threads,
         scratch: scratch_files(request),
-        solid: solid_options(request, level, prepared)?,
         duplicates: request.duplicates,
-        per_file,
-        volume: request.volume.clone(),
+        xattrs: request.keep_xattrs,
         streams: prepared.input.stream_attributes().clone(),
+        source_times: prepared.input.times(),
+        run: history::of_build(request, settings, prepared.command),
+        former: prepared.former.clone(),
     })
 }
 
@@ -61,136 +62,54 @@ fn scratch_files(request: &BuildRequest) -> ScratchFiles {
     ScratchFiles(Arc::new(move || scratch.file()))
 }
 
-/// Fails with `Invalid` for the first option that a format has no meaning for.
-fn refuse_unknown(
+/// Fails with `Invalid` for an option that most formats have a meaning for, but not this one.
+fn refuse_without_effect(
+    request: &BuildRequest,
     name: &str,
     format: &dyn PipelineFormat,
-    given: &[(bool, Setting)],
 ) -> Result<()> {
-    let mut unknown = given
-        .iter()
-        .filter(|&&(is_given, option)| is_given && !format.knows(option));
-    match unknown.next() {
-        Some(&(_, option)) => {
-            let what = format!("{option} does not apply to {name} images");
-            Err(Error::invalid(what).about([option]))
-        }
-        None => Ok(()),
-    }
+    let known = format.capabilities();
+    // "all" means the kinds that the format distinguishes
+    let chosen = request.categorizers;
+    let chosen = chosen.filter(|&chosen| chosen != Categorizers::ALL);
+    let media = chosen.is_some_and(|chosen| chosen.audio || chosen.images);
+    let given = |is_set: fn(&Action) -> bool| request.actions.iter().any(is_set);
+    let options = [
+        (media, known.media_categories, "media_categories"),
+        (
+            given(Action::sets_layout),
+            known.placed_tails,
+            "actions about tails and alignment",
+        ),
+        (
+            given(Action::stores_uncompressed),
+            known.uncompressed_files,
+            "actions about compression",
+        ),
+        (!request.duplicates, known.repeated_files, "duplicates"),
+        (
+            asks_time_of_creation(request),
+            known.creation_time,
+            "create_timestamp",
+        ),
+    ];
+    let unknown = options
+        .into_iter()
+        .find(|(is_given, is_known, _)| *is_given && !is_known);
+    unknown.map_or(Ok(()), |(.., option)| {
+        Err(refused(option, &format!("{name} images")))
+    })
 }
 
-/// Lists the options that not every format knows, and whether they are given.
-pub(crate) fn given(request: &BuildRequest) -> Vec<(bool, Setting)> {
-    let (per_file, volume) = (&request.per_file, &request.volume);
-    let composefs = &request.composefs;
-    // "all" means the kinds that the format distinguishes
-    let chosen = request
-        .categorizers
-        .filter(|&chosen| chosen != Categorizers::ALL);
-    let media = chosen.is_some_and(|chosen| chosen.audio || chosen.images);
-    vec![
-        (
-            !request.by_category.is_empty(),
-            Setting::CategoryCompression,
-        ),
-        (
-            request.metadata_compression.is_some(),
-            Setting::MetadataCompression,
-        ),
-        (media, Setting::MediaCategories),
-        (request.base.is_some(), Setting::Base),
-        (request.lookback.is_some(), Setting::Lookback),
-        (request.purpose.is_some(), Setting::Purpose),
-        (request.read_cost.is_some(), Setting::ReadCost),
-        (request.time_resolution.is_some(), Setting::TimeResolution),
-        (request.keep_all_times, Setting::AllTimes),
-        (request.pack_metadata.is_some(), Setting::PackMetadata),
-        (!request.history, Setting::History),
-        (!request.section_index, Setting::SectionIndex),
-        (request.with_digest, Setting::WithDigest),
-        (request.metadata_copy, Setting::MetadataCopy),
-        (per_file.tails.is_some(), Setting::Tails),
-        (
-            request.actions.iter().any(Action::sets_layout),
-            Setting::ActionLayout,
-        ),
-        (
-            request.actions.iter().any(Action::stores_uncompressed),
-            Setting::ActionUncompressed,
-        ),
-        (!request.duplicates, Setting::Duplicates),
-        (asks_time_of_creation(request), Setting::CreateTimestamp),
-        (per_file.raw.is_some(), Setting::Uncompressed),
-        (per_file.chunk_size.is_some(), Setting::ChunkSize),
-        (request.blob_device.is_some(), Setting::BlobDevice),
-        (per_file.no_holes, Setting::Holes),
-        (per_file.no_xattrs, Setting::Xattrs),
-        (!per_file.xattr_prefixes.is_empty(), Setting::XattrPrefixes),
-        (per_file.no_export, Setting::Exports),
-        (per_file.no_padding, Setting::Padding),
-        (volume.uuid.is_some(), Setting::Uuid),
-        (volume.label.is_some(), Setting::Label),
-        (volume.target_kernel.is_some(), Setting::TargetKernel),
-        (volume.extended.is_some(), Setting::Extended),
-        (composefs.digest_store.is_some(), Setting::DigestStore),
-        (
-            composefs.min_version.is_some() || composefs.max_version.is_some(),
-            Setting::FormatVersion,
-        ),
-        (composefs.skip_devices, Setting::SkipDevices),
-        (composefs.user_xattrs, Setting::UserXattrs),
-    ]
+/// Returns the error about an option of all formats that has no meaning here.
+pub(crate) fn refused(option: &'static str, of: &str) -> Error {
+    let option = Setting(option);
+    Error::invalid(format!("{option} does not apply to {of}")).about([option])
 }
 
 /// Returns whether the request names a time of creation itself; that of SOURCE_DATE_EPOCH, which
 /// limits the times of files, too, is for formats that record one.
-fn asks_time_of_creation(request: &BuildRequest) -> bool {
+pub(crate) fn asks_time_of_creation(request: &BuildRequest) -> bool {
     let of_files = request.attributes.latest_time.map(i64::unsigned_abs);
     request.create_timestamp.is_some() && request.create_timestamp != of_files
-}
-
-fn solid_options(
-    request: &BuildRequest,
-    level: &Level,
-    prepared: &Prepared,
-) -> Result<SolidOptions> {
-    let of_images = prepared.input.times();
-    let time_resolution = match (&request.time_resolution, of_images) {
-        (Some(text), _) => times::resolution(text)?,
-        (None, Some((unit, _))) => unit,
-        (None, None) => 1_000_000_000,
-    };
-    let metadata = request
-        .metadata_compression
-        .as_deref()
-        .unwrap_or(level.metadata_compression);
-    let mut by_category = Vec::new();
-    for (category, compression) in &request.by_category {
-        by_category.push((category.clone(), compression.parse()?));
-    }
-    Ok(SolidOptions {
-        by_category,
-        flac_level: level.special.flac,
-        // a codec named by the user is the only one; content that it hardly shrinks is stored
-        incompressible: match request.compression {
-            Some(_) => Encoding::default(),
-            None => level.special.incompressible.parse()?,
-        },
-        // cheap to decode, unless the user names a codec
-        hot: match request.compression {
-            Some(_) => None,
-            None => level.special.hot.map(str::parse).transpose()?,
-        },
-        metadata_compression: metadata.parse()?,
-        time_resolution,
-        keep_all_times: request.keep_all_times || of_images.is_some_and(|(_, all)| all),
-        history: request
-            .history
-            .then(|| history::of_build(request, level, prepared.command, time_resolution)),
-        former: prepared.former.clone(),
-        packing: request.pack_metadata.clone(),
-        section_index: request.section_index,
-        digest: request.with_digest,
-        metadata_copy: request.metadata_copy,
-    })
 }

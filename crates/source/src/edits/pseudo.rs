@@ -215,7 +215,7 @@ impl<'a> PseudoNodes<'a> {
         builder: &mut TreeBuilder,
     ) -> Result<(NodeId, &'p [u8])> {
         let exists = || {
-            let option = Setting::Filters;
+            let option = Setting("filters");
             let what = format!("it exists already: `m` changes it, {option} leaves it out");
             Error::invalid(what).about([option])
         };

@@ -63,7 +63,7 @@ impl Root {
             Ok(Some(file)) => Ok(Ok(file)),
             Ok(None) => {
                 let display_path = String::from_utf8_lossy(path);
-                let option = Setting::ManifestAnywhere;
+                let option = Setting("manifest_anywhere");
                 let what = format!(
                     "`{display_path}` leads out of {}: {option} allows that",
                     self.path.display()

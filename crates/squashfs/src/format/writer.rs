@@ -2,18 +2,15 @@
 
 use sinterfs_block::Sink;
 use sinterfs_format::{
-    Blob, CreateOptions, Level, PipelineFormat, Purpose, VolumeOptions,
+    Blob, Capabilities, CreateOptions, Level, PipelineFormat,
     level::{self, CODE_AND_TEXT, per_file},
 };
-use sinterfs_model::{Categorizers, ImageWriter, Order, Result, Setting, TailPlacement};
+use sinterfs_model::{Categorizers, ImageWriter, Order, Result};
 
-use crate::write::{SquashfsWriter, UncompressedParts, WriteOptions};
+use crate::write::{SquashfsOptions, SquashfsWriter};
 
-/// Makes SquashFS images.
-pub(super) struct SquashfsBuilder;
-
-impl PipelineFormat for SquashfsBuilder {
-    fn level(&self, level: u8, _: Purpose, _: &VolumeOptions) -> Result<&'static Level> {
+impl PipelineFormat for SquashfsOptions {
+    fn level(&self, level: u8) -> Result<&'static Level> {
         level::at(&LEVELS, level)
     }
 
@@ -21,24 +18,12 @@ impl PipelineFormat for SquashfsBuilder {
         CODE_AND_TEXT
     }
 
-    fn knows(&self, option: Setting) -> bool {
-        matches!(
-            option,
-            Setting::ActionLayout
-                | Setting::ActionUncompressed
-                | Setting::Duplicates
-                | Setting::CreateTimestamp
-                | Setting::Tails
-                | Setting::Uncompressed
-                | Setting::Holes
-                | Setting::Xattrs
-                | Setting::Exports
-                | Setting::Padding
-        )
-    }
-
-    fn patches(&self) -> bool {
-        true
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            uncompressed_files: true,
+            placed_tails: true,
+            ..Capabilities::USUAL
+        }
     }
 
     fn create(
@@ -47,7 +32,7 @@ impl PipelineFormat for SquashfsBuilder {
         _: Option<Blob>,
         options: &CreateOptions,
     ) -> Result<Box<dyn ImageWriter>> {
-        Ok(Box::new(SquashfsWriter::new(out, write_options(options)?)?))
+        Ok(Box::new(SquashfsWriter::new(out, self.resolved(options)?)?))
     }
 }
 
@@ -64,26 +49,3 @@ const LEVELS: [Level; 10] = [
     per_file("zstd:level=19", 20, Order::Similarity),
     per_file("xz:bcj=x86", 20, Order::Similarity),
 ];
-
-fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
-    let per_file = &options.per_file;
-    let raw = per_file
-        .raw
-        .as_deref()
-        .map(str::parse::<UncompressedParts>)
-        .transpose()?;
-    Ok(WriteOptions {
-        // one that is too large is refused as such
-        block_size: u32::try_from(options.block_size).unwrap_or(u32::MAX),
-        compression: options.compression.parse()?,
-        raw: raw.unwrap_or_default(),
-        tails: per_file.tails.unwrap_or(TailPlacement::Small),
-        holes: !per_file.no_holes,
-        export: !per_file.no_export,
-        xattrs: !per_file.no_xattrs,
-        pad: !per_file.no_padding,
-        made: options.create_timestamp,
-        threads: options.threads,
-        duplicates: options.duplicates,
-    })
-}

@@ -176,7 +176,7 @@ impl FromStr for Compression {
             }
         }
         if matches!(options.name(), "none" | "null") {
-            let option = Setting::Uncompressed;
+            let option = Setting("uncompressed");
             let what = format!("compression `{text}`: to compress nothing, use {option}=all");
             return Err(Error::invalid(what).about([option]));
         }

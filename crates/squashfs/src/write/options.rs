@@ -4,10 +4,89 @@
 
 use std::str::FromStr;
 
+use sinterfs_format::{CreateOptions, OptionRow, OptionTable};
 use sinterfs_model::{Error, Result, TailPlacement};
 
 use super::compression::Compression;
 use crate::layout::{BLOCK_SIZE_MAX, BLOCK_SIZE_MIN, Flags};
+
+/// The options of SquashFS images that not all formats have.
+#[derive(Debug, Clone)]
+pub struct SquashfsOptions {
+    /// The placement of tails.
+    pub tails: TailPlacement,
+    /// The parts that are stored uncompressed; `None` means all of them at level 0, else none.
+    pub uncompressed: Option<UncompressedParts>,
+    /// Whether blocks of zeros are holes.
+    pub holes: bool,
+    /// Whether an export table is written, for NFS.
+    pub exports: bool,
+    /// Whether the image is padded to a multiple of 4 KiB, which block devices need.
+    pub padding: bool,
+}
+
+impl Default for SquashfsOptions {
+    fn default() -> Self {
+        Self {
+            tails: TailPlacement::Small,
+            uncompressed: None,
+            holes: true,
+            exports: true,
+            padding: true,
+        }
+    }
+}
+
+impl OptionTable for SquashfsOptions {
+    const ROWS: &'static [OptionRow<Self>] = &[
+        ("tails", |own, text| {
+            own.tails = match text.text()? {
+                "small" => TailPlacement::Small,
+                "shared" => TailPlacement::Shared,
+                "alone" => TailPlacement::Alone,
+                other => {
+                    let what = format!("tails `{other}`: must be small, shared or alone");
+                    return Err(Error::invalid(what));
+                }
+            };
+            Ok(())
+        }),
+        ("uncompressed", |own, text| {
+            let UncompressedParts(more) = text.text()?.parse()?;
+            let UncompressedParts(parts) = own.uncompressed.unwrap_or_default();
+            own.uncompressed = Some(UncompressedParts(parts | more));
+            Ok(())
+        }),
+        ("holes", |own, text| text.switch(&mut own.holes)),
+        ("exports", |own, text| text.switch(&mut own.exports)),
+        ("padding", |own, text| text.switch(&mut own.padding)),
+    ];
+}
+
+impl SquashfsOptions {
+    /// Returns the options of the writer.
+    pub(crate) fn resolved(&self, options: &CreateOptions) -> Result<WriteOptions> {
+        let stores_all = options.level == 0 && !options.is_compression_chosen;
+        let of_level = if stores_all {
+            UncompressedParts::ALL
+        } else {
+            UncompressedParts::default()
+        };
+        Ok(WriteOptions {
+            // one that is too large is refused as such
+            block_size: u32::try_from(options.block_size).unwrap_or(u32::MAX),
+            compression: options.compression.parse()?,
+            xattrs: options.xattrs,
+            made: options.create_timestamp,
+            threads: options.threads,
+            duplicates: options.duplicates,
+            own: Self {
+                uncompressed: self.uncompressed.or(Some(of_level)),
+                ..self.clone()
+            },
+        })
+    }
+}
 
 /// Options for writing an image.
 #[derive(Debug, Clone)]
@@ -16,24 +95,16 @@ pub struct WriteOptions {
     pub block_size: u32,
     /// The compression.
     pub compression: Compression,
-    /// The parts that are stored uncompressed.
-    pub raw: UncompressedParts,
-    /// The placement of tails.
-    pub tails: TailPlacement,
-    /// Whether blocks of zeros are holes.
-    pub holes: bool,
     /// Whether the flag is set that equal files are stored once; it has no other effect.
     pub duplicates: bool,
-    /// Whether an export table is written, for NFS.
-    pub export: bool,
     /// Whether extended attributes are kept.
     pub xattrs: bool,
-    /// Whether the image is padded to a multiple of 4 KiB, which block devices need.
-    pub pad: bool,
     /// The creation time in seconds since 1970; `None` means the latest time of its files.
     pub made: Option<u64>,
     /// The number of threads that encode metadata; does not affect the image.
     pub threads: usize,
+    /// The options of this format.
+    pub own: SquashfsOptions,
 }
 
 impl Default for WriteOptions {
@@ -41,15 +112,11 @@ impl Default for WriteOptions {
         Self {
             block_size: 128 << 10,
             compression: Compression::default(),
-            raw: UncompressedParts::default(),
-            tails: TailPlacement::Small,
-            holes: true,
             duplicates: true,
-            export: true,
             xattrs: true,
-            pad: true,
             made: None,
             threads: 1,
+            own: SquashfsOptions::default(),
         }
     }
 }
@@ -66,21 +133,25 @@ impl WriteOptions {
         self.compression.check(size)
     }
 
+    /// Returns the parts that are stored uncompressed.
+    pub(super) fn raw(&self) -> UncompressedParts {
+        self.own.uncompressed.unwrap_or_default()
+    }
+
     /// Returns the flags of the superblock that these options set.
     pub(super) fn flags(&self) -> u16 {
+        let raw = self.raw();
+        let own = &self.own;
         let bits = [
-            (self.raw.has(UncompressedPart::Inodes), Flags::RAW_INODES),
-            (self.raw.has(UncompressedPart::Data), Flags::RAW_DATA),
-            (
-                self.raw.has(UncompressedPart::Fragments),
-                Flags::RAW_FRAGMENTS,
-            ),
-            (self.raw.has(UncompressedPart::Xattrs), Flags::RAW_XATTRS),
-            (self.raw.has(UncompressedPart::Ids), Flags::RAW_IDS),
-            (self.tails == TailPlacement::Alone, Flags::NO_FRAGMENTS),
-            (self.tails == TailPlacement::Shared, Flags::ALWAYS_FRAGMENTS),
+            (raw.has(UncompressedPart::Inodes), Flags::RAW_INODES),
+            (raw.has(UncompressedPart::Data), Flags::RAW_DATA),
+            (raw.has(UncompressedPart::Fragments), Flags::RAW_FRAGMENTS),
+            (raw.has(UncompressedPart::Xattrs), Flags::RAW_XATTRS),
+            (raw.has(UncompressedPart::Ids), Flags::RAW_IDS),
+            (own.tails == TailPlacement::Alone, Flags::NO_FRAGMENTS),
+            (own.tails == TailPlacement::Shared, Flags::ALWAYS_FRAGMENTS),
             (self.duplicates, Flags::DUPLICATES),
-            (self.export, Flags::EXPORTABLE),
+            (own.exports, Flags::EXPORTABLE),
             (!self.xattrs, Flags::NO_XATTRS),
         ];
         bits.iter()
@@ -119,6 +190,9 @@ impl UncompressedPart {
 pub struct UncompressedParts(u8);
 
 impl UncompressedParts {
+    /// All parts.
+    pub const ALL: Self = Self(0b1_1111);
+
     /// Adds a part.
     #[must_use]
     pub const fn with(self, part: UncompressedPart) -> Self {

@@ -132,7 +132,7 @@ impl SquashfsWriter {
         let encoder = |part| Encoder {
             compression: &options.compression,
             block_size: options.block_size,
-            raw: options.raw.has(part),
+            raw: options.raw().has(part),
             threads: options.threads,
         };
         let fragment_count = self.blocks.number_fragments();
@@ -178,7 +178,7 @@ impl SquashfsWriter {
             )?;
             offsets.fragments = self.write_table(&fragments)?;
         }
-        if options.export {
+        if options.own.exports {
             let references = export(tree, &numbering, &inodes)?;
             let records = references.iter().map(IntoBytes::as_bytes);
             let export = table(encoder(UncompressedPart::Inodes), records, self.offset, &[])?;
@@ -341,15 +341,15 @@ impl ImageWriter for SquashfsWriter {
     fn geometry(&self) -> Geometry {
         Geometry::PerFile {
             unit: self.options.block_size,
-            tails: self.options.tails,
-            holes: self.options.holes,
+            tails: self.options.own.tails,
+            holes: self.options.own.holes,
             repeats: None,
             sharing: sinterfs_model::TailSharing::Never,
         }
     }
 
     fn encoder(&self) -> Arc<dyn SegmentEncoder> {
-        let raw = self.options.raw;
+        let raw = self.options.raw();
         Arc::new(BlockEncoder {
             compression: self.options.compression.clone(),
             block_size: self.options.block_size,
@@ -398,7 +398,7 @@ impl ImageWriter for SquashfsWriter {
         let start = self.offset;
         let (superblock, losses) = self.metadata(tree, map)?;
         let metadata_bytes = self.offset - start;
-        if self.options.pad {
+        if self.options.own.padding {
             let fill = self.offset.next_multiple_of(PAD) - self.offset;
             self.write(&[0; PAD as usize][..fill as usize])?;
         }

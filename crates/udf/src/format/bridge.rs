@@ -192,7 +192,7 @@ fn all_places(udf: &Udf) -> Result<HashSet<u64>> {
 }
 
 fn message(path: &[u8], what: &str) -> String {
-    let (path, option) = (String::from_utf8_lossy(path), Setting::ImageInFile);
+    let (path, option) = (String::from_utf8_lossy(path), Setting("image"));
     format!(
         "the ISO 9660 tree has {path}, but the UDF tree, which is read, {what} ({option} iso9660 \
          reads the other)"

@@ -1,20 +1,17 @@
-//! New WIM images: levels, and our options to the writer's own.
+//! New WIM images: levels, and the format's options to the options of the writer.
 
 use sinterfs_block::Sink;
 use sinterfs_format::{
-    Blob, CreateOptions, Level, PipelineFormat, Purpose, VolumeOptions,
+    Blob, Capabilities, CreateOptions, Level, PipelineFormat,
     level::{self, per_file},
 };
-use sinterfs_model::{Categorizers, ImageWriter, Order, Result, Setting};
+use sinterfs_model::{ImageWriter, Order, Result};
 
 use crate::layout::WimCodec;
-use crate::write::{WimCompression, WimWriter, WriteOptions};
+use crate::write::{WimCompression, WimOptions, WimWriter, WriteOptions};
 
-/// Makes WIM images.
-pub(super) struct WimBuilder;
-
-impl PipelineFormat for WimBuilder {
-    fn level(&self, level: u8, _: Purpose, _: &VolumeOptions) -> Result<&'static Level> {
+impl PipelineFormat for WimOptions {
+    fn level(&self, level: u8) -> Result<&'static Level> {
         level::at(&LEVELS, level)
     }
 
@@ -33,15 +30,12 @@ impl PipelineFormat for WimBuilder {
         }
     }
 
-    fn categorizers(&self) -> Categorizers {
-        Categorizers::NONE
-    }
-
-    fn knows(&self, option: Setting) -> bool {
-        matches!(
-            option,
-            Setting::CreateTimestamp | Setting::Xattrs | Setting::Label
-        )
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            repeated_files: false,
+            named_streams: true,
+            ..Capabilities::USUAL
+        }
     }
 
     fn cuts_blocks(&self, compression: &str) -> bool {
@@ -50,31 +44,23 @@ impl PipelineFormat for WimBuilder {
         !parsed.is_ok_and(|parsed| parsed.codec.is_none())
     }
 
-    fn has_named_streams(&self) -> bool {
-        true
-    }
-
-    fn patches(&self) -> bool {
-        true
-    }
-
     fn create(
         &self,
         out: Box<dyn Sink>,
         _: Option<Blob>,
         options: &CreateOptions,
     ) -> Result<Box<dyn ImageWriter>> {
-        let own = WriteOptions {
+        let resolved = WriteOptions {
             compression: options.compression.parse()?,
             // one that is too large is refused as such
             chunk_size: u32::try_from(options.block_size).unwrap_or(u32::MAX),
-            name: options.volume.label.clone().unwrap_or_default(),
             created: options.create_timestamp,
             streams: options.streams.clone(),
+            own: self.clone(),
         };
         let scratch = options.scratch.clone();
         let open = Box::new(move || (scratch.0)());
-        Ok(Box::new(WimWriter::new(out, own, open)?))
+        Ok(Box::new(WimWriter::new(out, resolved, open)?))
     }
 }
 

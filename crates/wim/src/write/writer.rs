@@ -128,7 +128,7 @@ impl WimWriter {
         let created = self.created(tree);
         let (bytes, link_bytes) = sizes(tree);
         let facts = ImageFacts {
-            name: &self.options.name,
+            name: &self.options.own.label,
             directories: made.directories,
             files: made.files,
             bytes,

@@ -53,7 +53,7 @@ impl<'t> Names<'t> {
             }
         }
         let strings = interner.into_sorted(&mut numbers[1..]);
-        let table = StringTable::new(strings, options.packing.names, STORED_NAME)?;
+        let table = StringTable::new(strings, options.packing().names, STORED_NAME)?;
         Ok(Self { numbers, table })
     }
 }
@@ -109,7 +109,7 @@ impl<'t> Links<'t> {
             numbers.push(interner.number(target));
         }
         let strings = interner.into_strings();
-        let table = StringTable::new(strings, options.packing.symlinks, STORED_TARGET)?;
+        let table = StringTable::new(strings, options.packing().symlinks, STORED_TARGET)?;
         Ok(Self { numbers, table })
     }
 }

@@ -82,7 +82,7 @@ impl DockerArchive {
             let what = "the archive has no OCI layout; use docker-archive: for archives of Docker";
             return Err(Error::invalid(what).path(&self.path));
         } else if platform.is_some() {
-            let option = Setting::Platform;
+            let option = Setting("platform");
             let what = format!(
                 "{option} chooses among the images of an OCI layout, and the archive has none"
             );

@@ -151,7 +151,7 @@ fn choose<'a>(index: &'a Value, platform: Option<&str>, tag: Option<&str>) -> Re
             names(all)
         ))),
         _ if asked.is_empty() => {
-            let option = Setting::Platform;
+            let option = Setting("platform");
             let what = format!(
                 "several images; choose one with {option}, or by its tag (oci:DIR:TAG, \
                  oci-archive:FILE:TAG): {}",

@@ -22,7 +22,7 @@ use crate::ops::container_config::{CONTAINER_ATTRIBUTE, LONGEST_CONFIG, kept};
 pub(crate) fn open(request: &Request<'_>) -> Result<OpenInput> {
     let opened = open_input(request)?;
     if opened.manifests.is_empty() && request.manifest != ManifestOptions::default() {
-        let options = [Setting::ManifestRoot, Setting::ManifestAnywhere];
+        let options = [Setting("manifest_root"), Setting("manifest_anywhere")];
         let [root, anywhere] = options;
         let what =
             format!("{root} and {anywhere} are about lists of files (mtree), and no source is one");
@@ -30,7 +30,7 @@ pub(crate) fn open(request: &Request<'_>) -> Result<OpenInput> {
     }
     let has_archives = !opened.archives.is_empty() || !opened.whole_archives.is_empty();
     if !has_archives && request.implied != ImpliedDirectories::default() {
-        let option = Setting::ImpliedDirectories;
+        let option = Setting("implied");
         let what = format!("{option} is about directories of archives, and no source is one");
         return Err(Error::invalid(what).about([option]));
     }

@@ -315,13 +315,13 @@ impl<'a> Stack<'a> {
             return Ok(());
         };
         if layers.platform.is_some() && !self.has_layout {
-            let option = Setting::Platform;
+            let option = Setting("platform");
             let what =
                 format!("{option} chooses among the images of an OCI layout, and no source is one");
             return Err(Error::invalid(what).about([option]));
         }
         if layers.unpack && !self.has_saved {
-            let option = Setting::UnpackLayers;
+            let option = Setting("unpack_layers");
             let what = format!(
                 "{option} unpacks container images (OCI layouts, and archives with manifest.json \
                  or a layout), and no source is one"
