@@ -9,6 +9,7 @@ mod errors;
 mod foreign;
 mod job;
 mod leftovers;
+mod links;
 mod lock;
 mod metadata;
 mod new_file;
@@ -17,6 +18,7 @@ mod open_dirs;
 mod options;
 mod report;
 mod salvage;
+mod specials;
 mod target;
 
 use std::collections::HashSet;
@@ -24,10 +26,9 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use sinterfs_model::{Error, FileType, Image, Observer, Result, Stage, Tally};
-use sinterfs_platform::{Directory, SYMLINKS_HAVE_KINDS};
+use sinterfs_platform::Directory;
 
-use crate::plan::{Alias, Item, NameRef};
-use crate::resolve::{Follow, resolve};
+use crate::plan::{Alias, Item};
 use crate::{select, workers};
 use content::Files;
 use job::{Extraction, Kept, Losses};
@@ -139,7 +140,7 @@ impl Steps<'_> {
             .collect();
         let one_dir = |a: &(u32, &Item), b: &(u32, &Item)| a.1.name_ref.dir == b.1.name_ref.dir;
         self.each(&specials, one_dir, |(index, item)| {
-            let made = self.special(item);
+            let made = self.0.special(item);
             let made = match made {
                 Err(error) if self.0.may_not(&error) => {
                     self.0.unmade(&error, item.name_ref);
@@ -167,16 +168,6 @@ impl Steps<'_> {
         })
     }
 
-    /// Returns whether a symlink leads to a directory of the image, where symlinks differ by that.
-    fn leads_to_dir(&self, item: &Item) -> bool {
-        if !SYMLINKS_HAVE_KINDS || self.0.options.strip > 0 {
-            return false;
-        }
-        let (image, path) = (self.0.image, self.0.plan.path_bytes(item.name_ref));
-        let found = resolve(image, &path, Follow::All).and_then(|ino| image.inode(ino));
-        found.is_ok_and(|inode| inode.kind == FileType::Directory)
-    }
-
     /// Runs `work` for each item on all threads; neighbours in one directory on one thread, since
     /// the kernel makes one name in a directory at a time.
     fn each<T: Sync>(
@@ -194,29 +185,6 @@ impl Steps<'_> {
         workers::run(threads, all, one_dir, self.0.observer, || (), work)
     }
 
-    /// Creates an entry without content; `false` if an existing file is kept.
-    fn special(&self, item: &Item) -> Result<bool> {
-        let inode = item.inode(self.0.image)?;
-        let dir = self.0.target.parent(self.0.plan, item.name_ref)?;
-        let name = self.0.plan.name(item.name_ref);
-        let made = if item.kind == FileType::Symlink {
-            let text = self.0.image.read_link(item.ino)?;
-            let leads_to_dir = self.leads_to_dir(item);
-            self.0.target.make_symlink(&dir, name, &text, leads_to_dir)
-        } else {
-            self.0.target.make_special(&dir, name, &inode)
-        }?;
-        if !made {
-            return Ok(false);
-        }
-        self.0.counts.add(|counts| match item.kind {
-            FileType::Symlink => counts.symlinks += 1,
-            _ => counts.specials += 1,
-        });
-        metadata::of_name(self.0, &dir, item, &inode);
-        Ok(true)
-    }
-
     fn aliases(&self, missing: &Mutex<HashSet<u32>>) -> Result<()> {
         let missing = lock(missing);
         let one_dir = |a: &Alias, b: &Alias| a.name_ref.dir == b.name_ref.dir;
@@ -226,74 +194,12 @@ impl Steps<'_> {
                     "the first name of this hard link was not restored",
                 ))
             } else {
-                self.alias(alias)
+                self.0.alias(alias)
             };
             self.0
                 .settle(made.map_err(|error| self.0.locate(error, alias.name_ref)))?;
             Ok(())
         })
-    }
-
-    /// Makes a further name of an inode. If an existing file of the first name was kept, its
-    /// content differs: the first of the further names gets a copy, and the rest are linked to that
-    /// copy.
-    fn alias(&self, alias: &Alias) -> Result<()> {
-        let first = self.0.plan.leaf(alias.first);
-        let mut kept = lock(&self.0.kept.0);
-        let linked_to = match kept.get_mut(&first.name_ref.order()) {
-            None => first.name_ref,
-            Some(Some(stand_in)) => *stand_in,
-            Some(stand_in) => {
-                // others of the same inode wait for the copy
-                if self.copy(alias, first)? {
-                    *stand_in = Some(alias.name_ref);
-                } else {
-                    self.0.counts.add(|counts| counts.kept += 1);
-                }
-                return Ok(());
-            }
-        };
-        drop(kept);
-        self.link(alias, first, linked_to)
-    }
-
-    fn link(&self, alias: &Alias, first: &Item, linked_to: NameRef) -> Result<()> {
-        let from = self.0.target.dir(self.0.plan, linked_to.dir)?;
-        let to = self.0.target.parent(self.0.plan, alias.name_ref)?;
-        let (old, new) = (
-            self.0.plan.name(linked_to),
-            self.0.plan.name(alias.name_ref),
-        );
-        let made = match self.0.target.make_link(&from, old, &to, new) {
-            // the file system has no hard links, or no more of them: a copy is the next best
-            Err(error) if errors::no_links(&error) => {
-                if !self.copy(alias, first)? {
-                    self.0.counts.add(|counts| counts.kept += 1);
-                }
-                return Ok(());
-            }
-            other => other?,
-        };
-        self.0.counts.add(|counts| {
-            if made {
-                counts.links += 1;
-            } else {
-                counts.kept += 1;
-            }
-        });
-        Ok(())
-    }
-
-    /// Restores an inode under a further name; `false` if an existing file is kept.
-    fn copy(&self, alias: &Alias, first: &Item) -> Result<bool> {
-        let copy = Item {
-            name_ref: alias.name_ref,
-            ..*first
-        };
-        match first.kind {
-            FileType::File => content::write_copy(self.0, &copy),
-            _ => self.special(&copy),
-        }
     }
 
     fn finish_dir(&self, index: u32, dir: &Item, fd: &Directory) -> Result<()> {
