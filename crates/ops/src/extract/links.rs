@@ -3,18 +3,58 @@
 //! In: a first name that was restored, or kept as it was. Out: its further names. **Invariant:** a
 //! further name has the content of the image, also where the first name keeps another.
 
-use sinterfs_model::{FileType, Result};
+use sinterfs_model::{Error, FileType, Result};
 
 use super::job::Extraction;
 use super::lock::lock;
 use super::{content, errors};
-use crate::plan::{Alias, Item, NameRef};
+use crate::plan::{Alias, Item, NameRef, Plan};
+
+/// The further names of a plan, by the inodes that they are names of.
+#[derive(Debug)]
+pub(crate) struct FurtherNames(Vec<u32>);
+
+impl FurtherNames {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let mut names: Vec<u32> = (0..).zip(&plan.aliases).map(|(index, _)| index).collect();
+        names.sort_by_key(|&index| plan.alias(index).first);
+        Self(names)
+    }
+
+    /// Returns the further names of a leaf, in the order of the plan.
+    pub(super) fn of(&self, plan: &Plan, leaf: u32) -> &[u32] {
+        if self.0.is_empty() {
+            return &[];
+        }
+        let first = |index: &u32| plan.alias(*index).first;
+        let start = self.0.partition_point(|index| first(index) < leaf);
+        let rest = self.0.get(start..).unwrap_or_default();
+        let count = rest.iter().take_while(|index| first(index) == leaf).count();
+        rest.get(..count).unwrap_or_default()
+    }
+}
 
 impl Extraction<'_> {
+    /// Makes further names of an inode whose first name is there, or reports that it is not.
+    pub(super) fn aliases(&self, further: &[u32], is_there: bool) -> Result<()> {
+        for &alias in further {
+            self.pause()?;
+            let alias = self.plan.alias(alias);
+            let made = if is_there {
+                self.alias(alias)
+            } else {
+                let what = "the first name of this hard link was not restored";
+                Err(Error::not_found(what))
+            };
+            self.settle(made.map_err(|error| self.locate(error, alias.name_ref)))?;
+        }
+        Ok(())
+    }
+
     /// Makes a further name of an inode. If an existing file of the first name was kept, its
     /// content differs: the first of the further names gets a copy, and the rest are linked to that
     /// copy.
-    pub(super) fn alias(&self, alias: &Alias) -> Result<()> {
+    fn alias(&self, alias: &Alias) -> Result<()> {
         let first = self.plan.leaf(alias.first);
         let mut kept = lock(&self.kept.0);
         let linked_to = match kept.get_mut(&first.name_ref.order()) {

@@ -7,6 +7,7 @@
 mod content;
 mod errors;
 mod foreign;
+mod hidden_dirs;
 mod job;
 mod leftovers;
 mod links;
@@ -20,22 +21,20 @@ mod report;
 mod salvage;
 mod specials;
 mod target;
+mod unite;
 
-use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Mutex;
 
-use sinterfs_model::{Error, FileType, Image, Observer, Result, Stage, Tally};
-use sinterfs_platform::Directory;
+use sinterfs_model::{FileType, Image, Observer, Result, Stage, Tally};
 
-use crate::plan::{Alias, Item};
+use crate::plan::Item;
 use crate::{select, workers};
 use content::Files;
 use job::{Extraction, Kept, Losses};
-use lock::lock;
+use links::FurtherNames;
 use not_restored::NotRestored;
 use report::{Counts, Loss, ReportedLosses};
-use target::{Came, Target};
+use target::Target;
 
 pub use options::{ExtractOptions, Overwrite};
 pub use report::ExtractReport;
@@ -56,7 +55,7 @@ pub fn extract(
         .no_deeper(options.max_depth);
     let counts = Counts::default();
     let (plan, unsafe_names) = select::plan(image, &selection, options.strip)?;
-    let mut target = Target::open(target_dir, options)?;
+    let mut target = Target::open(target_dir, &plan, options)?;
     if target.folds_case()? {
         target.refuse(foreign::clashes(&plan));
     }
@@ -69,6 +68,7 @@ pub fn extract(
         counts: &counts,
         kept: Kept::default(),
         losses: Losses::default(),
+        further_names: FurtherNames::new(&plan),
         reported: ReportedLosses::default(),
         not_restored: NotRestored::default(),
     };
@@ -77,6 +77,11 @@ pub fn extract(
     }
     job.compare_with_system()?;
     let done = Steps(&job).run();
+    if done.is_err() {
+        for (name_ref, error) in target.publish_all(&plan) {
+            job.imperfect(error, name_ref);
+        }
+    }
     job.not_restored.report(&plan, observer);
     done?;
     Ok(counts.report())
@@ -98,11 +103,11 @@ impl Steps<'_> {
             || Files::new(self.0),
         );
         made?;
+        self.0.target.hidden.expect(self.0.plan);
+        self.specials()?;
         files.write_all()?;
-        let missing = files.missing();
-        self.specials(&missing)?;
-        self.aliases(&missing)?;
         self.0.tell_losses();
+        self.hidden_directories()?;
         self.directory_metadata()?;
         self.sync()
     }
@@ -133,7 +138,7 @@ impl Steps<'_> {
         Ok(())
     }
 
-    fn specials(&self, missing: &Mutex<HashSet<u32>>) -> Result<()> {
+    fn specials(&self) -> Result<()> {
         let leaves = (0_u32..).zip(&self.0.plan.leaves);
         let specials: Vec<(u32, &Item)> = leaves
             .filter(|(_, item)| item.kind != FileType::File)
@@ -158,13 +163,12 @@ impl Steps<'_> {
                     .0
                     .settle(made.map_err(|error| self.0.locate(error, item.name_ref))),
             };
-            match made? {
-                None => drop(lock(missing).insert(*index)),
-                Some(false) => self.0.keep(item.name_ref),
-                Some(true) => {}
+            let made = made?;
+            if made == Some(false) {
+                self.0.keep(item.name_ref);
             }
             self.0.observer.advance(Stage::Extract, Tally::items(1));
-            Ok(())
+            self.0.leaf_done(*index, || made.is_some())
         })
     }
 
@@ -185,33 +189,18 @@ impl Steps<'_> {
         workers::run(threads, all, one_dir, self.0.observer, || (), work)
     }
 
-    fn aliases(&self, missing: &Mutex<HashSet<u32>>) -> Result<()> {
-        let missing = lock(missing);
-        let one_dir = |a: &Alias, b: &Alias| a.name_ref.dir == b.name_ref.dir;
-        self.each(&self.0.plan.aliases, one_dir, |alias| {
-            let made = if missing.contains(&alias.first) {
-                Err(Error::not_found(
-                    "the first name of this hard link was not restored",
-                ))
-            } else {
-                self.0.alias(alias)
-            };
-            self.0
-                .settle(made.map_err(|error| self.0.locate(error, alias.name_ref)))?;
-            Ok(())
-        })
+    /// Completes the hidden directories in which nothing but directories is, and with them all.
+    fn hidden_directories(&self) -> Result<()> {
+        let one_dir = |a: &u32, b: &u32| {
+            let parent = |index: u32| self.0.plan.dir(index).name_ref.dir;
+            parent(*a) == parent(*b)
+        };
+        let left = self.0.target.hidden.left();
+        self.each(&left, one_dir, |top| self.0.complete_dir(*top))
     }
 
-    fn finish_dir(&self, index: u32, dir: &Item, fd: &Directory) -> Result<()> {
-        self.0.target.remove_leftovers(self.0.plan, index, fd);
-        if self.0.target.came(index) != Some(Came::Kept) {
-            let inode = self.0.image.inode(dir.ino)?;
-            metadata::of_open(self.0, fd.as_file(), dir.name_ref, &inode);
-        }
-        Ok(())
-    }
-
-    /// Sets the metadata of directories, deepest first: permissions may close a directory to us.
+    /// Sets the metadata of directories that were not hidden, deepest first: permissions may close a
+    /// directory to us.
     fn directory_metadata(&self) -> Result<()> {
         let all = self.0.options.selects_all() && self.0.options.strip == 0;
         let from = if all || self.0.target.made_root() {
@@ -221,23 +210,15 @@ impl Steps<'_> {
         };
         let depth = |index: u32| self.0.plan.depth(index);
         let dirs = (0_u32..).zip(&self.0.plan.dirs).skip(from);
-        let dirs = dirs.filter(|(index, _)| self.0.target.came(*index).is_some());
+        let is_left = |index: u32| {
+            self.0.target.hidden.top(index).is_none() && self.0.target.came(index).is_some()
+        };
+        let dirs = dirs.filter(|(index, _)| is_left(*index));
         let mut dirs: Vec<(u32, &Item)> = dirs.collect();
         dirs.sort_by_key(|(index, _)| std::cmp::Reverse(depth(*index)));
         for level in dirs.chunk_by(|a, b| depth(a.0) == depth(b.0)) {
             let one_dir = |a: &(u32, &Item), b: &(u32, &Item)| a.1.name_ref.dir == b.1.name_ref.dir;
-            self.each(level, one_dir, |(index, dir)| {
-                let done = self.0.target.reopen_dir(self.0.plan, *index);
-                let is_kept = self.0.target.came(*index) == Some(Came::Kept);
-                let done = match done {
-                    // the user who keeps it may not be allowed to read it
-                    Err(_) if is_kept => Ok(()),
-                    done => done.and_then(|fd| self.finish_dir(*index, dir, &fd)),
-                };
-                self.0
-                    .settle(done.map_err(|error| self.0.locate(error, dir.name_ref)))?;
-                Ok(())
-            })?;
+            self.each(level, one_dir, |(index, _)| self.0.finish_dir(*index))?;
         }
         Ok(())
     }
