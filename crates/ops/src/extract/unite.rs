@@ -60,7 +60,8 @@ impl Union {
             let found = dir.status(name)?;
             io::Result::Ok(found.kind == Some(FileType::Directory))
         };
-        match (is_dir(from)?, is_dir(to)?) {
+        let is_ours_dir = is_dir(from)?;
+        match (is_ours_dir, is_dir(to)?) {
             (true, true) => return self.move_all(from, name, &to.child(name, OpenFor::Walk)?),
             (false, false) if self.overwrite == Overwrite::Replace => {
                 return from.move_over(name, to, name);
@@ -72,7 +73,11 @@ impl Union {
             (false, false) if self.overwrite == Overwrite::Keep => {}
             _ => self.refused += 1,
         }
-        remove_tree(from, name)
+        if is_ours_dir {
+            remove_tree(from, name)
+        } else {
+            from.remove(name)
+        }
     }
 
     /// Returns an error if there was no place for something.
