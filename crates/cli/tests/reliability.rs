@@ -206,7 +206,8 @@ fn unfinished_files_of_other_runs_are_left_out_by_name() {
             named tree/d/.o.img.123.tmp unfinished; named tree/.sinter-77-0 unfinished
             found=$("$SINTER" find x.$format | sort | tr '\n' ' ')
             named tree/d/.sinter-78-9.d unfinished
-            for name in .o.img .sinter-77 .sinter-78-9.d half; do case $found in *$name*) echo "$found"; exit 1;; esac
+            for name in .o.img .sinter-77 .sinter-78-9.d half; do
+                case $found in *$name*) echo "$found"; exit 1;; esac
             done
             for name in .kept.tmp kept.123.tmp .dir.123.tmp/in .sinter-78-9/in; do
                 case $found in *$name*) ;; *) echo "$found"; exit 1;; esac

@@ -13,13 +13,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use sinterfs_platform::{Directory, OpenFor, files, process};
 
-use super::hidden_dirs::MAX_LEVELS;
 use crate::plan::Plan;
 
 const PREFIX: &[u8] = b".sinter-";
 /// The end of the hidden names of directories.
 const DIR: &[u8] = b".d";
-/// The most levels below a hidden directory that are removed: more than any has.
+/// The most levels that a hidden directory has.
+pub(super) const MAX_LEVELS: u32 = 64;
+/// The most levels of a hidden directory that are removed.
 const MAX_REMOVED_LEVELS: u32 = 2 * MAX_LEVELS;
 
 /// The extractions of this process that are running.
@@ -154,7 +155,7 @@ fn remove_levels(dir: &Directory, name: &[u8], levels: u32) -> io::Result<()> {
     dir.remove_dir(name)
 }
 
-/// Opens a directory to remove what is in it, whatever permissions it has.
+/// Opens a directory of any permissions to remove what is in it.
 fn open_all_rights(dir: &Directory, name: &[u8]) -> io::Result<Directory> {
     let child = match dir.child(name, OpenFor::List) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {

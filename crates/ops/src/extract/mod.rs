@@ -4,15 +4,18 @@
 //! outside the target is ever written: see `target`. Failures of single entries are reported to the
 //! observer and counted; a partial file is removed.
 
+mod completion;
 mod content;
 mod errors;
 mod foreign;
+mod further_names;
 mod hidden_dirs;
 mod job;
 mod leftovers;
 mod links;
 mod lock;
 mod metadata;
+mod new_dirs;
 mod new_file;
 mod not_restored;
 mod open_dirs;
@@ -30,8 +33,8 @@ use sinterfs_model::{FileType, Image, Observer, Result, Stage, Tally};
 use crate::plan::Item;
 use crate::{select, workers};
 use content::Files;
+use further_names::FurtherNames;
 use job::{Extraction, Kept, Losses};
-use links::FurtherNames;
 use not_restored::NotRestored;
 use report::{Counts, Loss, ReportedLosses};
 use target::Target;
@@ -199,8 +202,8 @@ impl Steps<'_> {
         self.each(&left, one_dir, |top| self.0.complete_dir(*top))
     }
 
-    /// Sets the metadata of directories that were not hidden, deepest first: permissions may close a
-    /// directory to us.
+    /// Sets the metadata of directories that were not hidden, deepest first: permissions may close
+    /// a directory to us.
     fn directory_metadata(&self) -> Result<()> {
         let all = self.0.options.selects_all() && self.0.options.strip == 0;
         let from = if all || self.0.target.made_root() {

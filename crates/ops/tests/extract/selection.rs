@@ -355,7 +355,7 @@ fn leftovers_of_killed_extractions_are_removed_and_nothing_else() {
             fs::create_dir_all(&below).unwrap();
             fs::write(below.join("half"), "x").unwrap();
             std::os::unix::fs::symlink("/", below.join("link")).unwrap();
-            let closed = fs::Permissions::from_mode(0);
+            let closed = fs::Permissions::from_mode(0o000);
             fs::set_permissions(below.parent().unwrap(), closed).unwrap();
         }
         for name in dead[..2].iter().chain(&others) {
