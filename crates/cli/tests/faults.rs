@@ -360,11 +360,10 @@ fn a_killed_extraction_leaves_whole_files_and_can_be_completed() {
             for (path, content) in left {
                 let name = path.strip_prefix(&target).unwrap();
                 let is_old = over == "--force" && content == b"old\n";
+                // the file, or a directory that it is in
                 let is_hidden = name
-                    .file_name()
-                    .unwrap()
-                    .as_encoded_bytes()
-                    .starts_with(b".sinter-");
+                    .iter()
+                    .any(|name| name.as_encoded_bytes().starts_with(b".sinter-"));
                 let is_whole = source.get(&dir.join("tree").join(name)) == Some(&content);
                 assert!(
                     is_old || is_hidden || is_whole,
@@ -374,6 +373,13 @@ fn a_killed_extraction_leaves_whole_files_and_can_be_completed() {
             }
             let done = sinter(dir, &["extract", "-q", "old.dwarfs", "-o", "target", over]);
             assert!(done.status.success(), "{call} {n}: {done:?}");
+            let mut left = Command::new("find");
+            let left = left.arg(&target).args(["-name", ".sinter-*"]).output();
+            assert_eq!(
+                left.unwrap().stdout,
+                b"",
+                "{call} {n}: hidden names are left"
+            );
             let compared = sinter(dir, &["diff", "old.dwarfs", "target"]);
             assert!(compared.status.success(), "{call} {n} {over}: {compared:?}");
             fs::remove_dir_all(&target).unwrap();

@@ -199,13 +199,17 @@ fn unfinished_files_of_other_runs_are_left_out_by_name() {
         mkdir -p tree/d; echo x >tree/f; echo y >tree/d/.o.img.123.tmp; echo z >tree/.sinter-77-0
         echo k >tree/.kept.tmp; echo k >tree/kept.123.tmp; mkdir tree/.dir.123.tmp
         echo i >tree/.dir.123.tmp/in
+        mkdir -p tree/d/.sinter-78-9.d/in tree/.sinter-78-9; echo h >tree/d/.sinter-78-9.d/in/half
+        echo k >tree/.sinter-78-9/in
         for format in dwarfs squashfs composefs; do
             pack tree x.$format "-f $format"
             named tree/d/.o.img.123.tmp unfinished; named tree/.sinter-77-0 unfinished
             found=$("$SINTER" find x.$format | sort | tr '\n' ' ')
-            for name in .o.img .sinter; do case $found in *$name*) echo "$found"; exit 1;; esac
+            named tree/d/.sinter-78-9.d unfinished
+            for name in .o.img .sinter-77 .sinter-78-9.d half; do
+                case $found in *$name*) echo "$found"; exit 1;; esac
             done
-            for name in .kept.tmp kept.123.tmp .dir.123.tmp/in; do
+            for name in .kept.tmp kept.123.tmp .dir.123.tmp/in .sinter-78-9/in; do
                 case $found in *$name*) ;; *) echo "$found"; exit 1;; esac
             done
         done

@@ -231,25 +231,42 @@ impl Directory {
     /// # Errors
     /// `IsADirectory` if the name is one; what the system reports.
     pub fn rename(&self, from: &[u8], to: &[u8]) -> io::Result<()> {
-        system::rename(&self.0, from, to)
+        self.move_over(from, self, to)
     }
 
-    /// Renames a file in this directory, but replaces no other one.
+    /// Renames a file or directory in this directory, but replaces no other one.
     ///
     /// # Errors
     /// `AlreadyExists`, and what the system reports.
     pub fn rename_new(&self, from: &[u8], to: &[u8]) -> io::Result<()> {
-        match system::rename_new(&self.0, from, to) {
+        self.move_new(from, self, to)
+    }
+
+    /// Renames a file or directory to a name in another directory, but replaces no other one.
+    ///
+    /// # Errors
+    /// `AlreadyExists`, and what the system reports.
+    pub fn move_new(&self, from: &[u8], dir: &Self, to: &[u8]) -> io::Result<()> {
+        match system::move_new(&self.0, from, &dir.0, to) {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
             done => return done,
         }
-        match self.link(from, self, to) {
+        match self.link(from, dir, to) {
             Ok(()) => self.remove(from),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-            // no hard links either: what takes the name between these calls is replaced
-            Err(_) if self.status(to).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
-            Err(_) => self.rename(from, to),
+            // no hard links either, or a directory: what takes the name between these calls is
+            // replaced
+            Err(_) if dir.status(to).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => system::move_over(&self.0, from, &dir.0, to),
         }
+    }
+
+    /// Renames a file to a name in another directory, replacing another file.
+    ///
+    /// # Errors
+    /// `IsADirectory` if the name is one; what the system reports.
+    pub fn move_over(&self, from: &[u8], dir: &Self, to: &[u8]) -> io::Result<()> {
+        system::move_over(&self.0, from, &dir.0, to)
     }
 
     /// Removes a name that is no directory.
@@ -258,6 +275,14 @@ impl Directory {
     /// `NotFound`; `IsADirectory`; what the system reports.
     pub fn remove(&self, name: &[u8]) -> io::Result<()> {
         system::remove(&self.0, name)
+    }
+
+    /// Removes an empty directory.
+    ///
+    /// # Errors
+    /// `NotFound`; `DirectoryNotEmpty`; what the system reports.
+    pub fn remove_dir(&self, name: &[u8]) -> io::Result<()> {
+        system::remove_dir(&self.0, name)
     }
 
     /// Changes owner and group of a name; of a symlink, its own.

@@ -65,5 +65,8 @@ pub const NAMES_DIFFER: bool = cfg!(windows);
 /// Whether a symlink to a directory differs from one to a file.
 pub const SYMLINKS_HAVE_KINDS: bool = cfg!(windows);
 
+/// Whether a directory is renamed although it, or something in it, is open.
+pub const RENAMES_OPEN_DIRS: bool = cfg!(unix);
+
 /// Whether names that differ only in case may be one file: to be found out for each directory.
 pub const MAY_FOLD_CASE: bool = cfg!(any(windows, target_vendor = "apple"));

@@ -30,6 +30,7 @@ pub(crate) struct Files<'a> {
     jobs: Jobs,
     /// Files that consist of several jobs.
     parted: HashMap<u32, Mutex<Parted>>,
+    /// Files that could not be written.
     missing: Mutex<HashSet<u32>>,
     /// Files whose holes would be more zeros than the limit.
     hollow: HashSet<u32>,
@@ -101,23 +102,22 @@ impl<'a> Files<'a> {
         done
     }
 
-    /// Returns which files could not be written.
-    pub(crate) fn missing(self) -> Mutex<HashSet<u32>> {
-        self.missing
-    }
-
     fn write_job(&self, buf: &mut Vec<u8>, job: &Job) -> Result<()> {
         let item = self.work.plan.leaf(job.leaf);
         if self.hollow.contains(&job.leaf) {
             return self.refuse_hollow(job, item);
         }
+        let mut is_last = true;
         let done = match self.parted.get(&job.leaf) {
             None => write_whole(self.work, item, buf).map(|written| {
                 if !written {
                     self.work.keep(item.name_ref);
                 }
             }),
-            Some(parted) => self.write_part(parted, item, self.jobs.ranges(job), buf),
+            Some(parted) => {
+                let ranges = self.jobs.ranges(job);
+                self.write_part(parted, item, ranges, buf, &mut is_last)
+            }
         };
         self.jobs.done(self.work.plan, self.work.image, job);
         let done = done.map_err(|error| self.work.locate(error, item.name_ref));
@@ -125,6 +125,10 @@ impl<'a> Files<'a> {
             lock(&self.missing).insert(job.leaf);
         }
         self.work.settle(done)?;
+        if is_last {
+            let is_there = || !lock(&self.missing).contains(&job.leaf);
+            self.work.leaf_done(job.leaf, is_there)?;
+        }
         Ok(())
     }
 
@@ -137,16 +141,19 @@ impl<'a> Files<'a> {
             self.work
                 .settle::<()>(Err(self.work.locate(error, item.name_ref)))?;
             self.work.observer.advance(Stage::Extract, Tally::items(1));
+            self.work.leaf_done(job.leaf, || false)?;
         }
         Ok(())
     }
 
+    /// Writes a part of a file; `is_last` becomes whether no other one is left.
     fn write_part(
         &self,
         parted: &Mutex<Parted>,
         item: &Item,
         ranges: &[Range<u64>],
         buf: &mut Vec<u8>,
+        is_last: &mut bool,
     ) -> Result<()> {
         let work = self.work;
         // even after a failure the part counts as done, and the file is closed
@@ -163,6 +170,8 @@ impl<'a> Files<'a> {
         let mut parted = lock(parted);
         parted.left -= 1;
         let last = parted.left == 0;
+        *is_last = last;
+        let name = work.plan.name(item.name_ref);
         let dir = || work.target.dir(work.plan, item.name_ref.dir);
         let done = match done {
             Ok(Some((new, inode))) if last && matches!(parted.state, PartState::Open(_)) => {
@@ -178,7 +187,9 @@ impl<'a> Files<'a> {
         };
         if done.is_err() {
             match std::mem::replace(&mut parted.state, PartState::Closed) {
-                PartState::Open(ticket) => work.target.discard(&*dir()?, &ticket.hidden)?,
+                PartState::Open(ticket) => {
+                    work.target.discard(&*dir()?, ticket.name_now(name))?;
+                }
                 PartState::Unmade => {}
                 // the first failure was reported; the rest of the file fails with it
                 PartState::Closed => return Ok(()),
@@ -200,8 +211,9 @@ impl<'a> Files<'a> {
                 continue;
             }
             let name_ref = self.work.plan.leaf(leaf).name_ref;
+            let name = ticket.name_now(self.work.plan.name(name_ref));
             let dir = self.work.target.dir(self.work.plan, name_ref.dir);
-            let done = dir.and_then(|dir| self.work.target.discard(&dir, &ticket.hidden));
+            let done = dir.and_then(|dir| self.work.target.discard(&dir, name));
             if let Err(error) = done {
                 self.work.imperfect(error, name_ref);
             }
@@ -247,7 +259,7 @@ fn begin_part(
     let mut parted = lock(parted);
     match &parted.state {
         PartState::Closed => Ok(None),
-        PartState::Open(ticket) => work.target.reopen(&dir, ticket).map(Some),
+        PartState::Open(ticket) => work.target.reopen(&dir, name, ticket).map(Some),
         PartState::Unmade => {
             let mode = work.target.part_mode(inode);
             let Some(new) = work.target.make_file(&dir, item.name_ref, name, mode)? else {
@@ -289,7 +301,8 @@ fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut Vec<u8>) -> Result<
     let done = write_range(work, &new, &inode, 0..inode.size, buf)
         .and_then(|end| finish(work, &dir, item, new, &inode, Some(end)));
     if done.is_err() {
-        work.target.discard(&dir, &hidden)?;
+        work.target
+            .discard(&dir, hidden.as_deref().unwrap_or(name))?;
     }
     work.observer.advance(Stage::Extract, Tally::items(1));
     done

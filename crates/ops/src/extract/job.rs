@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use sinterfs_model::{Error, Image, Kind, Observer, Result};
 
 use super::errors::ends_all;
+use super::further_names::FurtherNames;
 use super::lock::lock;
 use super::not_restored::NotRestored;
 use super::options::ExtractOptions;
@@ -27,6 +28,7 @@ pub(crate) struct Extraction<'a> {
     pub(crate) counts: &'a Counts,
     pub(crate) kept: Kept,
     pub(crate) losses: Losses,
+    pub(crate) further_names: FurtherNames,
     pub(crate) reported: ReportedLosses,
     pub(crate) not_restored: NotRestored,
 }

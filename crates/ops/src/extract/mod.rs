@@ -4,37 +4,40 @@
 //! outside the target is ever written: see `target`. Failures of single entries are reported to the
 //! observer and counted; a partial file is removed.
 
+mod completion;
 mod content;
 mod errors;
 mod foreign;
+mod further_names;
+mod hidden_dirs;
 mod job;
 mod leftovers;
+mod links;
 mod lock;
 mod metadata;
+mod new_dirs;
 mod new_file;
 mod not_restored;
 mod open_dirs;
 mod options;
 mod report;
 mod salvage;
+mod specials;
 mod target;
+mod unite;
 
-use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Mutex;
 
-use sinterfs_model::{Error, FileType, Image, Observer, Result, Stage, Tally};
-use sinterfs_platform::{Directory, SYMLINKS_HAVE_KINDS};
+use sinterfs_model::{FileType, Image, Observer, Result, Stage, Tally};
 
-use crate::plan::{Alias, Item, NameRef};
-use crate::resolve::{Follow, resolve};
+use crate::plan::Item;
 use crate::{select, workers};
 use content::Files;
+use further_names::FurtherNames;
 use job::{Extraction, Kept, Losses};
-use lock::lock;
 use not_restored::NotRestored;
 use report::{Counts, Loss, ReportedLosses};
-use target::{Came, Target};
+use target::Target;
 
 pub use options::{ExtractOptions, Overwrite};
 pub use report::ExtractReport;
@@ -55,7 +58,7 @@ pub fn extract(
         .no_deeper(options.max_depth);
     let counts = Counts::default();
     let (plan, unsafe_names) = select::plan(image, &selection, options.strip)?;
-    let mut target = Target::open(target_dir, options)?;
+    let mut target = Target::open(target_dir, &plan, options)?;
     if target.folds_case()? {
         target.refuse(foreign::clashes(&plan));
     }
@@ -68,6 +71,7 @@ pub fn extract(
         counts: &counts,
         kept: Kept::default(),
         losses: Losses::default(),
+        further_names: FurtherNames::new(&plan),
         reported: ReportedLosses::default(),
         not_restored: NotRestored::default(),
     };
@@ -76,6 +80,11 @@ pub fn extract(
     }
     job.compare_with_system()?;
     let done = Steps(&job).run();
+    if done.is_err() {
+        for (name_ref, error) in target.publish_all(&plan) {
+            job.imperfect(error, name_ref);
+        }
+    }
     job.not_restored.report(&plan, observer);
     done?;
     Ok(counts.report())
@@ -97,11 +106,11 @@ impl Steps<'_> {
             || Files::new(self.0),
         );
         made?;
+        self.0.target.hidden.expect(self.0.plan);
+        self.specials()?;
         files.write_all()?;
-        let missing = files.missing();
-        self.specials(&missing)?;
-        self.aliases(&missing)?;
         self.0.tell_losses();
+        self.hidden_directories()?;
         self.directory_metadata()?;
         self.sync()
     }
@@ -132,14 +141,14 @@ impl Steps<'_> {
         Ok(())
     }
 
-    fn specials(&self, missing: &Mutex<HashSet<u32>>) -> Result<()> {
+    fn specials(&self) -> Result<()> {
         let leaves = (0_u32..).zip(&self.0.plan.leaves);
         let specials: Vec<(u32, &Item)> = leaves
             .filter(|(_, item)| item.kind != FileType::File)
             .collect();
         let one_dir = |a: &(u32, &Item), b: &(u32, &Item)| a.1.name_ref.dir == b.1.name_ref.dir;
         self.each(&specials, one_dir, |(index, item)| {
-            let made = self.special(item);
+            let made = self.0.special(item);
             let made = match made {
                 Err(error) if self.0.may_not(&error) => {
                     self.0.unmade(&error, item.name_ref);
@@ -157,24 +166,13 @@ impl Steps<'_> {
                     .0
                     .settle(made.map_err(|error| self.0.locate(error, item.name_ref))),
             };
-            match made? {
-                None => drop(lock(missing).insert(*index)),
-                Some(false) => self.0.keep(item.name_ref),
-                Some(true) => {}
+            let made = made?;
+            if made == Some(false) {
+                self.0.keep(item.name_ref);
             }
             self.0.observer.advance(Stage::Extract, Tally::items(1));
-            Ok(())
+            self.0.leaf_done(*index, || made.is_some())
         })
-    }
-
-    /// Returns whether a symlink leads to a directory of the image, where symlinks differ by that.
-    fn leads_to_dir(&self, item: &Item) -> bool {
-        if !SYMLINKS_HAVE_KINDS || self.0.options.strip > 0 {
-            return false;
-        }
-        let (image, path) = (self.0.image, self.0.plan.path_bytes(item.name_ref));
-        let found = resolve(image, &path, Follow::All).and_then(|ino| image.inode(ino));
-        found.is_ok_and(|inode| inode.kind == FileType::Directory)
     }
 
     /// Runs `work` for each item on all threads; neighbours in one directory on one thread, since
@@ -194,118 +192,18 @@ impl Steps<'_> {
         workers::run(threads, all, one_dir, self.0.observer, || (), work)
     }
 
-    /// Creates an entry without content; `false` if an existing file is kept.
-    fn special(&self, item: &Item) -> Result<bool> {
-        let inode = item.inode(self.0.image)?;
-        let dir = self.0.target.parent(self.0.plan, item.name_ref)?;
-        let name = self.0.plan.name(item.name_ref);
-        let made = if item.kind == FileType::Symlink {
-            let text = self.0.image.read_link(item.ino)?;
-            let leads_to_dir = self.leads_to_dir(item);
-            self.0.target.make_symlink(&dir, name, &text, leads_to_dir)
-        } else {
-            self.0.target.make_special(&dir, name, &inode)
-        }?;
-        if !made {
-            return Ok(false);
-        }
-        self.0.counts.add(|counts| match item.kind {
-            FileType::Symlink => counts.symlinks += 1,
-            _ => counts.specials += 1,
-        });
-        metadata::of_name(self.0, &dir, item, &inode);
-        Ok(true)
-    }
-
-    fn aliases(&self, missing: &Mutex<HashSet<u32>>) -> Result<()> {
-        let missing = lock(missing);
-        let one_dir = |a: &Alias, b: &Alias| a.name_ref.dir == b.name_ref.dir;
-        self.each(&self.0.plan.aliases, one_dir, |alias| {
-            let made = if missing.contains(&alias.first) {
-                Err(Error::not_found(
-                    "the first name of this hard link was not restored",
-                ))
-            } else {
-                self.alias(alias)
-            };
-            self.0
-                .settle(made.map_err(|error| self.0.locate(error, alias.name_ref)))?;
-            Ok(())
-        })
-    }
-
-    /// Makes a further name of an inode. If an existing file of the first name was kept, its
-    /// content differs: the first of the further names gets a copy, and the rest are linked to that
-    /// copy.
-    fn alias(&self, alias: &Alias) -> Result<()> {
-        let first = self.0.plan.leaf(alias.first);
-        let mut kept = lock(&self.0.kept.0);
-        let linked_to = match kept.get_mut(&first.name_ref.order()) {
-            None => first.name_ref,
-            Some(Some(stand_in)) => *stand_in,
-            Some(stand_in) => {
-                // others of the same inode wait for the copy
-                if self.copy(alias, first)? {
-                    *stand_in = Some(alias.name_ref);
-                } else {
-                    self.0.counts.add(|counts| counts.kept += 1);
-                }
-                return Ok(());
-            }
+    /// Completes the hidden directories in which nothing but directories is, and with them all.
+    fn hidden_directories(&self) -> Result<()> {
+        let one_dir = |a: &u32, b: &u32| {
+            let parent = |index: u32| self.0.plan.dir(index).name_ref.dir;
+            parent(*a) == parent(*b)
         };
-        drop(kept);
-        self.link(alias, first, linked_to)
+        let left = self.0.target.hidden.left();
+        self.each(&left, one_dir, |top| self.0.complete_dir(*top))
     }
 
-    fn link(&self, alias: &Alias, first: &Item, linked_to: NameRef) -> Result<()> {
-        let from = self.0.target.dir(self.0.plan, linked_to.dir)?;
-        let to = self.0.target.parent(self.0.plan, alias.name_ref)?;
-        let (old, new) = (
-            self.0.plan.name(linked_to),
-            self.0.plan.name(alias.name_ref),
-        );
-        let made = match self.0.target.make_link(&from, old, &to, new) {
-            // the file system has no hard links, or no more of them: a copy is the next best
-            Err(error) if errors::no_links(&error) => {
-                if !self.copy(alias, first)? {
-                    self.0.counts.add(|counts| counts.kept += 1);
-                }
-                return Ok(());
-            }
-            other => other?,
-        };
-        self.0.counts.add(|counts| {
-            if made {
-                counts.links += 1;
-            } else {
-                counts.kept += 1;
-            }
-        });
-        Ok(())
-    }
-
-    /// Restores an inode under a further name; `false` if an existing file is kept.
-    fn copy(&self, alias: &Alias, first: &Item) -> Result<bool> {
-        let copy = Item {
-            name_ref: alias.name_ref,
-            ..*first
-        };
-        match first.kind {
-            FileType::File => content::write_copy(self.0, &copy),
-            _ => self.special(&copy),
-        }
-    }
-
-    fn finish_dir(&self, index: u32, dir: &Item, fd: &Directory) -> Result<()> {
-        self.0.target.remove_leftovers(self.0.plan, index, fd);
-        if self.0.target.came(index) != Some(Came::Kept) {
-            let inode = self.0.image.inode(dir.ino)?;
-            metadata::of_open(self.0, fd.as_file(), dir.name_ref, &inode);
-        }
-        Ok(())
-    }
-
-    /// Sets the metadata of directories, deepest first: permissions may close a directory to us.
+    /// Sets the metadata of directories that were not hidden, deepest first: permissions may close
+    /// a directory to us.
     fn directory_metadata(&self) -> Result<()> {
         let all = self.0.options.selects_all() && self.0.options.strip == 0;
         let from = if all || self.0.target.made_root() {
@@ -315,23 +213,15 @@ impl Steps<'_> {
         };
         let depth = |index: u32| self.0.plan.depth(index);
         let dirs = (0_u32..).zip(&self.0.plan.dirs).skip(from);
-        let dirs = dirs.filter(|(index, _)| self.0.target.came(*index).is_some());
+        let is_left = |index: u32| {
+            self.0.target.hidden.top(index).is_none() && self.0.target.came(index).is_some()
+        };
+        let dirs = dirs.filter(|(index, _)| is_left(*index));
         let mut dirs: Vec<(u32, &Item)> = dirs.collect();
         dirs.sort_by_key(|(index, _)| std::cmp::Reverse(depth(*index)));
         for level in dirs.chunk_by(|a, b| depth(a.0) == depth(b.0)) {
             let one_dir = |a: &(u32, &Item), b: &(u32, &Item)| a.1.name_ref.dir == b.1.name_ref.dir;
-            self.each(level, one_dir, |(index, dir)| {
-                let done = self.0.target.reopen_dir(self.0.plan, *index);
-                let is_kept = self.0.target.came(*index) == Some(Came::Kept);
-                let done = match done {
-                    // the user who keeps it may not be allowed to read it
-                    Err(_) if is_kept => Ok(()),
-                    done => done.and_then(|fd| self.finish_dir(*index, dir, &fd)),
-                };
-                self.0
-                    .settle(done.map_err(|error| self.0.locate(error, dir.name_ref)))?;
-                Ok(())
-            })?;
+            self.each(level, one_dir, |(index, _)| self.0.finish_dir(*index))?;
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! A file of an extraction while it is written.
 //!
 //! In: bytes and their offsets. Out: the file, and a ticket by which it is opened again, if it is
-//! the same file still. **Invariant:** it has a hidden name until it is complete.
+//! the same file still. **Invariant:** it, or a directory above it, has a
+//! hidden name until it is complete.
 
 use std::fs::File;
 
@@ -13,15 +14,15 @@ use sinterfs_platform::{Directory, FileAt, Identity, files};
 pub(crate) struct NewFile {
     /// The file.
     pub(crate) file: File,
-    /// The name until `publish`.
-    pub(super) hidden: Vec<u8>,
+    /// The name until `publish`; in a hidden directory, it has its own name.
+    pub(super) hidden: Option<Vec<u8>>,
 }
 
 /// Identifies a new file after it was closed, to reopen it.
 #[derive(Debug, Clone)]
 pub(crate) struct Ticket {
     pub(super) identity: Identity,
-    pub(super) hidden: Vec<u8>,
+    pub(super) hidden: Option<Vec<u8>>,
 }
 
 /// The outcome for a complete file.
@@ -33,6 +34,13 @@ pub(crate) enum Published {
     Replaced,
     /// Another file has the name, and keeps it.
     Kept,
+}
+
+impl Ticket {
+    /// Returns the name that the file has now; `name` is the final one.
+    pub(super) fn name_now<'a>(&'a self, name: &'a [u8]) -> &'a [u8] {
+        self.hidden.as_deref().unwrap_or(name)
+    }
 }
 
 impl NewFile {

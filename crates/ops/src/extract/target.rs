@@ -5,15 +5,17 @@
 //! a hostile image nor a symlink planted in the target leads a write out of it. Nothing else in
 //! `extract` names files.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use sinterfs_model::{Error, FileType, Inode, Rdev, Result, Setting};
+use sinterfs_model::{Error, Inode, Rdev, Result, Setting};
 use sinterfs_platform::{Directory, KEEPS, OpenFor, Status, files, names, process};
 
 use super::errors::{exists, failed, in_the_way};
+use super::hidden_dirs::HiddenDirs;
 use super::leftovers::{Leftovers, hidden_name};
 use super::lock::lock;
 use super::new_file::{NewFile, Published, Ticket};
@@ -31,7 +33,7 @@ const UNFINISHED: u32 = 0o1700;
 const SET_GID: u16 = 0o2000;
 
 const UNOPENED: &str = "can't open the directory";
-const UNMADE: &str = "can't make the directory";
+const UNMADE_FILE: &str = "can't make the file";
 
 /// The origin of a directory of the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +51,7 @@ pub(crate) enum Came {
 pub(crate) struct Target {
     root: Arc<Directory>,
     made_root: bool,
-    overwrite: Overwrite,
+    pub(super) overwrite: Overwrite,
     /// Whether permissions will be set. Then the initial permissions are for the owner only until
     /// the final ones are set (a file that one thread writes may have them from the start, see
     /// `first_mode`), otherwise the image's, less the umask.
@@ -58,18 +60,19 @@ pub(crate) struct Target {
     /// The owner and group that new files have, and whether they will be changed.
     own: (u32, u32),
     chown: bool,
-    came: Mutex<HashMap<u32, Came>>,
+    pub(super) came: Mutex<HashMap<u32, Came>>,
     open: Mutex<OpenDirs>,
     leftovers: Leftovers,
+    pub(super) hidden: HiddenDirs,
     /// The file systems that are written to, each with a directory on it.
-    file_systems: Mutex<HashMap<Rdev, u32>>,
+    pub(super) file_systems: Mutex<HashMap<Rdev, u32>>,
     /// Names that are not made, by when the walk met them: another is the same one here.
     refused: HashSet<usize>,
 }
 
 impl Target {
     /// Opens the target directory, and makes it if it is missing.
-    pub(crate) fn open(path: &Path, options: &ExtractOptions) -> Result<Self> {
+    pub(crate) fn open(path: &Path, plan: &Plan, options: &ExtractOptions) -> Result<Self> {
         let overwrite = options.overwrite;
         let made_root = !path
             .try_exists()
@@ -109,6 +112,7 @@ impl Target {
             came: Mutex::new(HashMap::from([(0, came)])),
             open: Mutex::default(),
             leftovers,
+            hidden: HiddenDirs::new(plan),
             file_systems: Mutex::new(HashMap::from([(found.identity.device, 0)])),
             refused: HashSet::new(),
         })
@@ -183,12 +187,17 @@ impl Target {
         if self.permissions { 0 } else { mode }
     }
 
-    fn dir_mode(&self, inode: &Inode) -> u32 {
+    pub(super) fn dir_mode(&self, inode: &Inode) -> u32 {
         if self.permissions {
             UNFINISHED
         } else {
             self.mode_of(inode, 0o777) | 0o700
         }
+    }
+
+    /// Returns whether a directory that is there is one that a killed extraction left.
+    pub(super) fn is_to_be_finished(&self, found: &Status) -> bool {
+        self.permissions && is_unfinished(found)
     }
 
     /// Returns how a directory of the plan came to be; `None` if it could not be made.
@@ -223,9 +232,10 @@ impl Target {
             let (names, after) = way.split_at(count.min(way.len()));
             let last = names.last().copied().unwrap_or(next);
             let opened = match names {
-                [only] => here.child(name(plan, *only), OpenFor::Walk),
+                [only] => here.child(&self.name_now(plan, *only), OpenFor::Walk),
                 _ => {
-                    let names: Vec<&[u8]> = names.iter().map(|&dir| name(plan, dir)).collect();
+                    let now = |&dir: &u32| self.name_now(plan, dir);
+                    let names: Vec<Cow<'_, [u8]>> = names.iter().map(now).collect();
                     here.beneath(&names.join(&b'/'), OpenFor::Walk)
                 }
             };
@@ -236,38 +246,11 @@ impl Target {
         Ok(here)
     }
 
-    /// Makes a directory of the plan whose parent is there; an existing directory is taken.
-    pub(crate) fn make_dir(&self, plan: &Plan, index: u32, inode: &Inode) -> Result<()> {
-        let parent = self.parent(plan, plan.dir(index).name_ref)?;
-        let (name, mode) = (name(plan, index), self.dir_mode(inode));
-        let came = match parent.make_dir(name, mode) {
-            Err(error) if !exists(&error) => return Err(failed(UNMADE)(error)),
-            Ok(()) => Came::New,
-            Err(_) => {
-                let found = parent.status(name).map_err(failed("stat failed"))?;
-                if found.kind == Some(FileType::Directory) {
-                    self.merge(index, &found)
-                } else if self.overwrite == Overwrite::Replace {
-                    remove(&parent, name)?;
-                    parent.make_dir(name, mode).map_err(failed(UNMADE))?;
-                    Came::New
-                } else {
-                    return Err(in_the_way("a file that is not a directory is in the way"));
-                }
-            }
-        };
-        lock(&self.came).insert(index, came);
-        Ok(())
-    }
-
-    /// Takes a directory that is there: one that is to be kept keeps its metadata, unless an
-    /// extraction was killed before it set them.
-    fn merge(&self, index: u32, found: &Status) -> Came {
-        lock(&self.file_systems).insert(found.identity.device, index);
-        if self.overwrite == Overwrite::Keep && !(self.permissions && is_unfinished(found)) {
-            Came::Kept
-        } else {
-            Came::Merged
+    /// Returns the name that a directory has until it is complete, or then.
+    fn name_now<'p>(&self, plan: &'p Plan, dir: u32) -> Cow<'p, [u8]> {
+        match self.hidden.name(dir) {
+            Some(hidden) => hidden.into(),
+            None => name(plan, dir).into(),
         }
     }
 
@@ -299,12 +282,13 @@ impl Target {
                 .map_err(|error| Error::io("dup failed", error));
         }
         let parent = self.dir(plan, plan.dir(index).name_ref.dir)?;
-        let opened = parent.child(name(plan, index), OpenFor::List);
+        let opened = parent.child(&self.name_now(plan, index), OpenFor::List);
         opened.map_err(failed(UNOPENED))
     }
 
-    /// Creates a regular file under a hidden name; `None` if an existing one is kept. A file to
-    /// replace stays until `publish`, so that a failure leaves it unchanged.
+    /// Creates a regular file, under a hidden name unless its directory is hidden; `None` if an
+    /// existing one is kept. A file to replace stays until `publish`, so that a failure leaves it
+    /// unchanged.
     pub(crate) fn make_file(
         &self,
         dir: &Directory,
@@ -312,6 +296,15 @@ impl Target {
         name: &[u8],
         mode: u32,
     ) -> Result<Option<NewFile>> {
+        if self.hidden.top(name_ref.dir).is_some() {
+            match dir.make_file(name, mode) {
+                Err(error) if exists(&error) => {}
+                made => {
+                    let file = made.map_err(failed(UNMADE_FILE))?;
+                    return Ok(Some(NewFile { file, hidden: None }));
+                }
+            }
+        }
         let is_new = || self.came(name_ref.dir) == Some(Came::New);
         if self.overwrite != Overwrite::Replace && !is_new() && !is_free(dir, name)? {
             return match self.overwrite {
@@ -319,38 +312,42 @@ impl Target {
                 _ => Err(in_the_way("it exists already")),
             };
         }
-        let made = under_hidden_name(|name| dir.make_file(name, mode));
-        let (hidden, file) = made.map_err(failed("can't make the file"))?;
+        let made = under_hidden_name(hidden_name, |name| dir.make_file(name, mode));
+        let (hidden, file) = made.map_err(failed(UNMADE_FILE))?;
+        let hidden = Some(hidden);
         Ok(Some(NewFile { file, hidden }))
     }
 
     /// Opens a file again that `make_file` made.
-    pub(crate) fn reopen(&self, dir: &Directory, ticket: &Ticket) -> Result<NewFile> {
-        let hidden = ticket.hidden.clone();
-        let file = dir.open_to_write(&hidden);
+    pub(crate) fn reopen(&self, dir: &Directory, name: &[u8], ticket: &Ticket) -> Result<NewFile> {
+        let file = dir.open_to_write(ticket.name_now(name));
         let file = file.map_err(failed("can't open the file again"))?;
         let status = Directory::status_of(&file).map_err(failed("stat failed"))?;
         if status.identity != ticket.identity {
             return Err(in_the_way("another file has taken its place"));
         }
+        let hidden = ticket.hidden.clone();
         Ok(NewFile { file, hidden })
     }
 
     /// Renames a complete file to its final name.
     pub(crate) fn publish(&self, dir: &Directory, name: &[u8], new: &NewFile) -> Result<Published> {
-        match dir.rename_new(&new.hidden, name) {
+        let Some(hidden) = &new.hidden else {
+            return Ok(Published::New);
+        };
+        match dir.rename_new(hidden, name) {
             Ok(()) => Ok(Published::New),
             Err(error) if !exists(&error) => Err(failed("can't give the file its name")(error)),
             Err(_) => match self.overwrite {
                 Overwrite::Refuse => Err(in_the_way("it exists already")),
                 Overwrite::Keep => {
-                    self.discard(dir, &new.hidden)?;
+                    self.discard(dir, hidden)?;
                     Ok(Published::Kept)
                 }
                 Overwrite::Replace => {
                     // the old file is lost only for one that is known to be whole
                     files::flush(&new.file).map_err(failed("can't write the file"))?;
-                    replace(dir, &new.hidden, name)?;
+                    replace(dir, hidden, name)?;
                     Ok(Published::Replaced)
                 }
             },
@@ -415,7 +412,7 @@ impl Target {
             (Err(_), Overwrite::Keep) => return Ok(false),
             (Err(_), Overwrite::Refuse) => Err(in_the_way("it exists already")),
             (Err(_), Overwrite::Replace) => {
-                let made = under_hidden_name(&attempt);
+                let made = under_hidden_name(hidden_name, &attempt);
                 let (temporary, ()) = made.map_err(failed(what))?;
                 replace(dir, &temporary, name)?;
                 // where both names are of one file, nothing was renamed
@@ -459,7 +456,10 @@ fn make_root(path: &Path, permissions: bool) -> io::Result<()> {
 }
 
 /// Makes an entry under a hidden name that nothing has; returns the name, too.
-fn under_hidden_name<T>(make: impl Fn(&[u8]) -> io::Result<T>) -> io::Result<(Vec<u8>, T)> {
+pub(super) fn under_hidden_name<T>(
+    hidden_name: impl Fn() -> Vec<u8>,
+    make: impl Fn(&[u8]) -> io::Result<T>,
+) -> io::Result<(Vec<u8>, T)> {
     loop {
         let name = hidden_name();
         match make(&name) {
@@ -475,11 +475,11 @@ fn is_unfinished(found: &Status) -> bool {
     KEEPS.modes && u32::from(found.meta.mode & !SET_GID) == UNFINISHED
 }
 
-fn name(plan: &Plan, dir: u32) -> &[u8] {
+pub(super) fn name(plan: &Plan, dir: u32) -> &[u8] {
     plan.name(plan.dir(dir).name_ref)
 }
 
-fn remove(dir: &Directory, name: &[u8]) -> Result<()> {
+pub(super) fn remove(dir: &Directory, name: &[u8]) -> Result<()> {
     match dir.remove(name) {
         Err(error) if error.kind() == ErrorKind::IsADirectory => {
             Err(in_the_way("a directory is in the way"))

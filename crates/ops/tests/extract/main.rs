@@ -8,6 +8,7 @@ mod support;
 
 mod content;
 mod damage;
+mod hidden;
 mod hostile;
 mod privileges;
 mod selection;

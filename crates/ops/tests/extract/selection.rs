@@ -329,10 +329,19 @@ fn leftovers_of_killed_extractions_are_removed_and_nothing_else() {
     let (_guard, target) = target();
     let own = format!(".sinter-{}-999999", std::process::id());
     // processes have smaller numbers; this one runs
-    let dead = ["d/.sinter-4194304-0", ".sinter-4194305-1"];
+    let dead = [
+        "d/.sinter-4194304-0",
+        ".sinter-4194305-1",
+        "d/.sinter-4194304-8.d",
+        ".sinter-4194305-9.d",
+    ];
+    let dead_dirs = &dead[2..];
     let others = [
         "d/.sinter-1-1",
         "d/.sinter-4194304-0.txt",
+        "d/.sinter-4194304-0.d.txt",
+        // no directory
+        "d/.sinter-4194304-10.d",
         "d/.sinter-4194304",
         "d/.sinter-x-1",
         "e/.sinter-4194304-0",
@@ -341,7 +350,15 @@ fn leftovers_of_killed_extractions_are_removed_and_nothing_else() {
         let _ = fs::remove_dir_all(&target);
         fs::create_dir_all(target.join("d/.sinter-4194304-3")).unwrap();
         fs::create_dir(target.join("e")).unwrap();
-        for name in dead.iter().chain(&others) {
+        for name in dead_dirs {
+            let below = target.join(name).join("below/deeper");
+            fs::create_dir_all(&below).unwrap();
+            fs::write(below.join("half"), "x").unwrap();
+            std::os::unix::fs::symlink("/", below.join("link")).unwrap();
+            let closed = fs::Permissions::from_mode(0o000);
+            fs::set_permissions(below.parent().unwrap(), closed).unwrap();
+        }
+        for name in dead[..2].iter().chain(&others) {
             fs::write(target.join(name), "x").unwrap();
         }
         let options = ExtractOptions {

@@ -126,12 +126,12 @@ pub(super) fn link(from: &File, old: &[u8], to: &File, new: &[u8]) -> io::Result
     Ok(fs::linkat(from, old, to, new, AtFlags::empty())?)
 }
 
-pub(super) fn rename(dir: &File, from: &[u8], to: &[u8]) -> io::Result<()> {
-    Ok(fs::renameat(dir, from, dir, to)?)
+pub(super) fn move_over(dir: &File, from: &[u8], to_dir: &File, to: &[u8]) -> io::Result<()> {
+    Ok(fs::renameat(dir, from, to_dir, to)?)
 }
 
-pub(super) fn rename_new(dir: &File, from: &[u8], to: &[u8]) -> io::Result<()> {
-    match fs::renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE) {
+pub(super) fn move_new(dir: &File, from: &[u8], to_dir: &File, to: &[u8]) -> io::Result<()> {
+    match fs::renameat_with(dir, from, to_dir, to, RenameFlags::NOREPLACE) {
         // kernels and file systems without that flag
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
             Err(io::ErrorKind::Unsupported.into())
@@ -146,6 +146,10 @@ pub(super) fn remove(dir: &File, name: &[u8]) -> io::Result<()> {
         Err(Errno::PERM) if is_dir(dir, name) => Err(Errno::ISDIR.into()),
         other => Ok(other?),
     }
+}
+
+pub(super) fn remove_dir(dir: &File, name: &[u8]) -> io::Result<()> {
+    Ok(fs::unlinkat(dir, name, AtFlags::REMOVEDIR)?)
 }
 
 fn is_dir(dir: &File, name: &[u8]) -> bool {

@@ -395,29 +395,29 @@ pub(super) fn link(from: &File, old: &[u8], to: &File, new: &[u8]) -> io::Result
     nt::link(&file, to, &wide(new))
 }
 
-pub(super) fn rename(dir: &File, from: &[u8], to: &[u8]) -> io::Result<()> {
+pub(super) fn move_over(dir: &File, from: &[u8], to_dir: &File, to: &[u8]) -> io::Result<()> {
     let how = How {
         access: DELETE,
         ..OpenFor::Look.how()
     };
     let file = nt::open_at(dir, &wide(from), &how)?;
-    match nt::rename(&file, dir, &wide(to), true) {
+    match nt::rename(&file, to_dir, &wide(to), true) {
         // a file that may only be read is not replaced
         Err(error) if nt::is(&error, ERROR_ACCESS_DENIED) => {
-            remove(dir, to)?;
-            nt::rename(&file, dir, &wide(to), false)
+            remove(to_dir, to)?;
+            nt::rename(&file, to_dir, &wide(to), false)
         }
         done => done,
     }
 }
 
-pub(super) fn rename_new(dir: &File, from: &[u8], to: &[u8]) -> io::Result<()> {
+pub(super) fn move_new(dir: &File, from: &[u8], to_dir: &File, to: &[u8]) -> io::Result<()> {
     let how = How {
         access: DELETE,
         ..OpenFor::Look.how()
     };
     let file = nt::open_at(dir, &wide(from), &how)?;
-    nt::rename(&file, dir, &wide(to), false)
+    nt::rename(&file, to_dir, &wide(to), false)
 }
 
 pub(super) fn remove(dir: &File, name: &[u8]) -> io::Result<()> {
@@ -430,6 +430,18 @@ pub(super) fn remove(dir: &File, name: &[u8]) -> io::Result<()> {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     set_open_mode(&file, 0o600)?;
+    nt::delete(&file)
+}
+
+pub(super) fn remove_dir(dir: &File, name: &[u8]) -> io::Result<()> {
+    let how = How {
+        access: DELETE | FILE_READ_ATTRIBUTES,
+        ..OpenFor::Walk.how()
+    };
+    let file = nt::open_at(dir, &wide(name), &how)?;
+    if is_reparse_point(&file)? {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
     nt::delete(&file)
 }
 

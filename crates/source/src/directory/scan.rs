@@ -296,8 +296,8 @@ impl Walk<'_> {
         })
     }
 
-    /// Returns whether a file is one that a build or an extraction writes until it is complete;
-    /// reports it unless this process has it locked.
+    /// Returns whether a file or directory is one that a build or an extraction writes until it is
+    /// complete; reports it unless this process has it locked.
     fn is_unfinished(
         &self,
         dir: &platform::Directory,
@@ -305,15 +305,23 @@ impl Walk<'_> {
         kind: FileType,
         path: &[u8],
     ) -> bool {
-        let Some(process) = unfinished::writer(name).filter(|_| kind != FileType::Directory) else {
-            return false;
+        let is_dir = kind == FileType::Directory;
+        let writer = if is_dir {
+            unfinished::writer_of_dir(name)
+        } else {
+            unfinished::writer(name)
         };
+        let Some(process) = writer else { return false };
         let is_locked = || {
             let file = dir.open_beneath(name, OpenFor::Read);
             file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
         };
-        if process != std::process::id() || !is_locked() {
-            let what = "an unfinished file of another run, left out";
+        if is_dir || process != std::process::id() || !is_locked() {
+            let what = if is_dir {
+                "an unfinished directory of another run, left out"
+            } else {
+                "an unfinished file of another run, left out"
+            };
             self.observer
                 .warn(&Error::invalid(what).path(self.dir.full_path(path)));
         }

@@ -2,7 +2,15 @@
 //!
 //! In: a name of a directory. Out: whether this program writes such files until they are complete.
 //! **Invariant:** the patterns are those of the writers: `.NAME.PID.tmp` beside an output (an
-//! image), and `.sinter-PID-N` and `.sinter-scratch-PID-N` in a directory.
+//! image), and `.sinter-PID-N` and `.sinter-scratch-PID-N` in a directory; of directories,
+//! `.sinter-PID-N.d`.
+
+/// Returns the process that writes, or wrote, an unfinished directory of this name.
+pub(super) fn writer_of_dir(name: &[u8]) -> Option<u32> {
+    let name = name.strip_suffix(b".d")?;
+    let is_of_file = name.starts_with(b".sinter-") && !name.starts_with(b".sinter-scratch-");
+    writer(name).filter(|_| is_of_file)
+}
 
 /// Returns the process that writes, or wrote, an unfinished file of this name.
 pub(super) fn writer(name: &[u8]) -> Option<u32> {
@@ -57,8 +65,26 @@ mod tests {
             ".tmp",
             ".",
             ".o.99999999999.tmp",
+            ".sinter-12-0.d",
         ] {
             assert_eq!(writer(name.as_bytes()), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn only_hidden_names_of_directories_are_unfinished_directories() {
+        assert_eq!(writer_of_dir(b".sinter-12-0.d"), Some(12));
+        for name in [
+            ".sinter-12-0",
+            ".sinter-12-0.d.d",
+            ".sinter-x-0.d",
+            ".sinter-12-.d",
+            ".sinter-scratch-12-0.d",
+            ".o.12.tmp.d",
+            ".d",
+            "x.d",
+        ] {
+            assert_eq!(writer_of_dir(name.as_bytes()), None, "{name}");
         }
     }
 }
