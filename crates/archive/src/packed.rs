@@ -65,6 +65,33 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// Calls a function with the name of each method, that of the result first.
+    pub fn visit_methods(&self, visit: &mut dyn FnMut(&'static str)) {
+        match self {
+            Self::Stored { .. } => {}
+            Self::Decoded { method, inputs, .. } => {
+                visit(method.name());
+                inputs.iter().for_each(|input| input.visit_methods(visit));
+            }
+        }
+    }
+}
+
+impl Method {
+    /// Returns the name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Deflate => "deflate",
+            Self::Bzip2 => "bzip2",
+            Self::Lzma { .. } | Self::ZipLzma => "lzma",
+            Self::Lzma2 { .. } => "lzma2",
+            Self::Zstd => "zstd",
+            Self::Xz => "xz",
+        }
+    }
+}
+
 /// A method that is decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {

@@ -14,6 +14,7 @@ mod packed;
 mod scan_packed;
 mod unpack;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ use packed::{PackedContent, PackedFile};
 use unpack::ArchiveBytes;
 
 pub use implied::ImpliedDirectories;
-pub use scan_packed::{has_zip_behind, is_program_with_zip};
+pub use scan_packed::is_program_with_zip;
 pub use unpack::START;
 
 /// Members between two reports of progress.
@@ -165,6 +166,13 @@ impl Archive {
         packed.map_or("archive", |packed| packed.format)
     }
 
+    /// Returns the methods by which content is compressed, each with the number of what it made
+    /// (members of a zip). Known after the scan.
+    pub fn methods(&self) -> BTreeMap<&'static str, u64> {
+        let packed = self.found().and_then(|scanned| scanned.packed.as_ref());
+        packed.map_or_else(BTreeMap::new, |packed| packed.content.methods())
+    }
+
     fn located(&self, error: Error) -> Error {
         error.path(&self.path)
     }
@@ -185,7 +193,8 @@ impl Archive {
             return Err(self.located(error));
         }
         let start = first_bytes(file).map_err(|error| self.located(error))?;
-        if zip::is_zip(&start) || has_zip_behind(&start) {
+        let is_zip = zip::is_zip(&start) || is_program_with_zip(&start, file)?;
+        if is_zip {
             let (names, packed) = self.read_packed(file, bytes, names, observer)?;
             return Ok((names, Notes::new(), Some(packed)));
         }

@@ -135,7 +135,7 @@ impl ImageArgs {
         self.refuse_directory()?;
         let opened = sinterfs::open_tree(&self.image, options)?;
         print_warnings(&opened, &self.image);
-        let is_archive = opened.format() == "archive";
+        let is_archive = opened.is_archive();
         // what a tree cannot hold, such as attributes, is no part of an archive that is missing
         let is_part = |warning: &Error| warning.kind() != Kind::Unsupported;
         if is_archive && opened.warnings().iter().any(is_part)

@@ -6,6 +6,7 @@
 //! returned before its checksum was compared, where the archive has one; damage of one member
 //! leaves others readable.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::PathBuf;
@@ -72,9 +73,15 @@ impl PackedContent {
         }
     }
 
-    /// Returns the parts, in the order in which reading all of them is cheapest.
-    pub(super) fn parts(&self) -> &[Part] {
-        &self.parts
+    /// Returns the methods of units, and how many have each.
+    pub(super) fn methods(&self) -> BTreeMap<&'static str, u64> {
+        let mut methods = BTreeMap::new();
+        for (unit, _) in &self.units {
+            unit.step.visit_methods(&mut |name| {
+                *methods.entry(name).or_default() += 1;
+            });
+        }
+        methods
     }
 
     /// Reads bytes of a member.

@@ -21,7 +21,7 @@ const NO_PART: u64 = u64::MAX;
 
 /// Returns whether the first bytes are those of programs and other files that may have a zip behind
 /// them: ELF, Windows, a script, an extension of Chrome.
-pub fn has_zip_behind(start: &[u8]) -> bool {
+fn has_zip_behind(start: &[u8]) -> bool {
     let magics: [&[u8]; 4] = [b"\x7fELF", b"MZ", b"#!", b"Cr24"];
     magics.iter().any(|magic| start.starts_with(magic))
 }
