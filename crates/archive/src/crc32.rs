@@ -81,7 +81,10 @@ impl Crc32 {
 }
 
 #[inline]
-#[allow(clippy::indexing_slicing, reason = "a table has an entry for each byte")]
+#[allow(
+    clippy::indexing_slicing,
+    reason = "a table has an entry for each byte"
+)]
 fn entry(table: &[u32; 256], byte: u8) -> u32 {
     table[usize::from(byte)]
 }

@@ -25,6 +25,9 @@ mod tests {
     #[test]
     fn every_byte_is_a_character() {
         assert_eq!(UPPER.chars().count(), 128);
-        assert_eq!(to_utf8(b"na\x8bve \x81ber \xff"), "naïve über \u{a0}".as_bytes());
+        assert_eq!(
+            to_utf8(b"na\x8bve \x81ber \xff"),
+            "naïve über \u{a0}".as_bytes()
+        );
     }
 }

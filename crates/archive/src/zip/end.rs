@@ -103,9 +103,7 @@ fn last_end(tail: &[u8]) -> Option<(usize, u16)> {
         }
         other = other.or(Some((offset, comment)));
     }
-    other.filter(|&(offset, comment)| {
-        offset + END_LEN as usize + usize::from(comment) < tail.len()
-    })
+    other.filter(|&(offset, comment)| offset + END_LEN as usize + usize::from(comment) < tail.len())
 }
 
 fn end(bytes: &[u8]) -> Option<End> {
@@ -144,7 +142,10 @@ fn long_end(file: &mut (impl Read + Seek), at: u64) -> Result<Option<(End, u64)>
             return Ok(Some((end, at)));
         }
     }
-    Err(bad(locator_at, "the end of a 64-bit archive is not where its locator says"))
+    Err(bad(
+        locator_at,
+        "the end of a 64-bit archive is not where its locator says",
+    ))
 }
 
 fn end64(bytes: &[u8]) -> Option<End> {

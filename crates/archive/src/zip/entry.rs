@@ -134,10 +134,12 @@ pub(super) fn read_all(
 }
 
 fn fill(directory: &mut impl Read, buf: &mut [u8], at: u64) -> Result<()> {
-    directory.read_exact(buf).map_err(|error| match error.kind() {
-        std::io::ErrorKind::UnexpectedEof => bad(at, "the directory ends within an entry"),
-        _ => Error::io("cannot read the archive", error),
-    })
+    directory
+        .read_exact(buf)
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => bad(at, "the directory ends within an entry"),
+            _ => Error::io("cannot read the archive", error),
+        })
 }
 
 /// The numbers of an entry.
@@ -194,7 +196,11 @@ impl Fixed {
             u32::MAX => long.u64(),
             short => Some(short.into()),
         };
-        Some([number(self.size)?, number(self.stored)?, number(self.offset)?])
+        Some([
+            number(self.size)?,
+            number(self.stored)?,
+            number(self.offset)?,
+        ])
     }
 }
 
@@ -223,7 +229,9 @@ fn member(
     } else if let Err(why) = &kind {
         refused = refused.or(Some(Cow::Borrowed(*why)));
     } else if matches!(kind, Ok(Kind::Symlink(_))) && size > TARGET_MAX {
-        refused = refused.or(Some("is a symlink with a target of more than 64 KiB".into()));
+        refused = refused.or(Some(
+            "is a symlink with a target of more than 64 KiB".into(),
+        ));
     } else if fixed.method == 0 && stored != size {
         refused = refused.or(Some("is stored in another length than its own".into()));
     }
@@ -232,13 +240,20 @@ fn member(
         refused = refused.or(Some("begins outside of the file".into()));
     }
     let position = position.unwrap_or_default();
-    let time = extra.modified.unwrap_or_else(|| dos_time(fixed.date, fixed.time));
+    let time = extra
+        .modified
+        .unwrap_or_else(|| dos_time(fixed.date, fixed.time));
     let (uid, gid) = extra.owner.unwrap_or_default();
     let times = Times {
         accessed: extra.accessed.unwrap_or(time),
         ..Times::all(time)
     };
-    let meta = Meta { mode, uid, gid, times };
+    let meta = Meta {
+        mode,
+        uid,
+        gid,
+        times,
+    };
     let member = Member {
         path,
         meta,
@@ -261,7 +276,14 @@ fn member(
         content: 0,
     };
     let part = None;
-    Ok((PackedMember { member, part, refused }, expected))
+    Ok((
+        PackedMember {
+            member,
+            part,
+            refused,
+        },
+        expected,
+    ))
 }
 
 /// Returns why content cannot be read, whatever it is.
@@ -363,7 +385,10 @@ fn kind(
 
 /// Returns a time of DOS, which has no zone, as one of UTC; a date that does not exist counts on.
 fn dos_time(date: u16, time: u16) -> Time {
-    let (day, month) = (i64::from(date & 31).max(1), i64::from(date >> 5 & 15).max(1));
+    let (day, month) = (
+        i64::from(date & 31).max(1),
+        i64::from(date >> 5 & 15).max(1),
+    );
     let year = 1980 + i64::from(date >> 9);
     // days since 1970 by the rule of leap years, with March as the first month
     let (year, month) = match month {

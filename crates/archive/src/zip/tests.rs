@@ -61,14 +61,20 @@ const MEMBERS: [(&[u8], &[u8], u32); 4] = [
 
 #[test]
 fn members_are_what_was_written() {
-    for comment in [&b""[..], b"a comment with PK\x05\x06 in it, which is no end"] {
+    for comment in [
+        &b""[..],
+        b"a comment with PK\x05\x06 in it, which is no end",
+    ] {
         let found = read_bytes(&archive(&MEMBERS, comment)).unwrap();
         assert!(found.warnings.is_empty(), "{:?}", found.warnings);
         let kinds: Vec<_> = found.members.iter().map(|m| &m.member.kind).collect();
         let target = Kind::Symlink(Vec::new());
         assert_eq!(kinds, [&Kind::Directory, &Kind::File, &target, &Kind::Fifo]);
         let file = &found.members[1];
-        assert_eq!((&*file.member.path, file.member.meta.mode), (&b"a/b"[..], 0o640));
+        assert_eq!(
+            (&*file.member.path, file.member.meta.mode),
+            (&b"a/b"[..], 0o640)
+        );
         let unit = &found.units[file.part.unwrap().unit as usize];
         assert!(matches!(unit.step, Step::Stored { len: 7, .. }), "{unit:?}");
     }
@@ -91,7 +97,9 @@ fn a_program_may_be_before_an_archive_and_bytes_behind_it() {
 fn members_that_overlap_or_differ_are_named() {
     let mut bytes = archive(&MEMBERS, b"");
     // the third entry begins where the second does
-    let entries: Vec<_> = (0..bytes.len()).filter(|&at| bytes[at..].starts_with(b"PK\x01\x02")).collect();
+    let entries: Vec<_> = (0..bytes.len())
+        .filter(|&at| bytes[at..].starts_with(b"PK\x01\x02"))
+        .collect();
     let second: Vec<u8> = bytes[entries[1] + 42..entries[1] + 46].to_vec();
     bytes[entries[2] + 42..entries[2] + 46].copy_from_slice(&second);
     let found = read_bytes(&bytes).unwrap();

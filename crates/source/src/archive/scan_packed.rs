@@ -58,7 +58,11 @@ impl Archive {
     ) -> Result<(MemberTree, Packed)> {
         let len = bytes.len();
         let found = zip::read(&mut bytes, len).map_err(|error| self.located(error))?;
-        let parts: Vec<Part> = found.members.iter().filter_map(|found| found.part).collect();
+        let parts: Vec<Part> = found
+            .members
+            .iter()
+            .filter_map(|found| found.part)
+            .collect();
         let scratch = self.options.scratch.clone();
         let content = PackedContent::new(Arc::clone(file), scratch, found.units, parts);
         let mut packed = Packed {
@@ -125,7 +129,9 @@ impl Packed {
         let mut target = vec![0; len.map_err(|_| Error::limit("a target of that length"))?];
         self.content.read_at(&part, 0, &mut target)?;
         if target.contains(&0) {
-            return Err(Error::corrupt("a symlink with a NUL in its target, left out"));
+            return Err(Error::corrupt(
+                "a symlink with a NUL in its target, left out",
+            ));
         }
         Ok(target)
     }

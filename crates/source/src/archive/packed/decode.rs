@@ -70,7 +70,9 @@ struct Range {
 impl Read for Range {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let len = usize::try_from(self.left).map_or(buf.len(), |left| left.min(buf.len()));
-        let read = self.file.read_at(buf.get_mut(..len).unwrap_or_default(), self.at)?;
+        let read = self
+            .file
+            .read_at(buf.get_mut(..len).unwrap_or_default(), self.at)?;
         self.at = self.at.saturating_add(read as u64);
         self.left = self.left.saturating_sub(read as u64);
         Ok(read)
