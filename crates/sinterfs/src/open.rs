@@ -47,16 +47,33 @@ pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Image>
 #[cfg(feature = "write")]
 pub fn open_tree(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Image> {
     let path = path.as_ref();
+    if !place::is_url(path) && matches!(What::of(path, options), Ok(What::Archive)) {
+        What::Archive.check(path, options)?;
+        return archive_image::open(path);
+    }
+    open_with(path, options)
+}
+
+/// Opens an image or an archive as [`open_tree`] does, but no pipe, which could be read once only.
+///
+/// # Errors
+/// As [`open_tree`].
+#[cfg(feature = "write")]
+pub fn open_tree_file(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Image> {
+    let path = path.as_ref();
     match open_archive(path, options)? {
         Some(archive) => Ok(archive),
         None => open_with(path, options),
     }
 }
 
-/// Opens a file if it is an archive.
+/// Opens a regular file if it is an archive.
 #[cfg(feature = "write")]
 pub(crate) fn open_archive(path: &Path, options: &OpenOptions) -> Result<Option<Image>> {
-    if place::is_url(path) || !matches!(What::of(path, options), Ok(What::Archive)) {
+    if place::is_url(path) || !path.is_file() {
+        return Ok(None);
+    }
+    if !matches!(What::of(path, options), Ok(What::Archive)) {
         return Ok(None);
     }
     What::Archive.check(path, options)?;
