@@ -2,13 +2,13 @@
 //! up to their files; the directory of a zip.
 //!
 //! In: a byte that selects the format, then the archive. **Invariant** that is asserted: the runs
-//! of a member are in order and end within it; the content of a zip's members is within the file and
-//! no byte of it belongs to two; a stream that returns one byte at a time gives the
+//! of a member are in order and end within it; the content of a zip's members is within the file
+//! and no byte of it belongs to two; a stream that returns one byte at a time gives the
 //! same members, and the same error, as one that returns all.
 
 use std::io::{BufReader, Cursor, Read};
 
-use sinterfs_archive::packed::Step;
+use sinterfs_archive::packed::DecodeStep;
 use sinterfs_archive::{Member, Stream, ar, cpio, mtree, rpm, tar, zip};
 use sinterfs_model::Result;
 
@@ -106,12 +106,12 @@ fn zip_directory(archive: &[u8]) {
         return;
     };
     let stored = found.units.iter().map(|unit| match &unit.step {
-        Step::Decoded { inputs, .. } => &inputs[0],
+        DecodeStep::Decoded { inputs, .. } => &inputs[0],
         stored => stored,
     });
-    let range = |step: &Step| match step {
-        Step::Stored { at, len } => (*at, at.checked_add(*len).expect("an end in 64 bits")),
-        Step::Decoded { .. } => panic!("a method of a method"),
+    let range = |step: &DecodeStep| match step {
+        DecodeStep::Stored { at, len } => (*at, at.checked_add(*len).expect("an end in 64 bits")),
+        DecodeStep::Decoded { .. } => panic!("a method of a method"),
     };
     let mut ranges: Vec<_> = stored.map(range).collect();
     ranges.sort_unstable();

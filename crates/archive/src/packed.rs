@@ -15,14 +15,14 @@ pub struct PackedMember {
     /// means nothing.
     pub member: Member,
     /// Its content; `None` for what has none.
-    pub part: Option<Part>,
+    pub part: Option<UnitRange>,
     /// Why it cannot be read; it is left out.
     pub refused: Option<Cow<'static, str>>,
 }
 
 /// The content of a member: a range of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub struct UnitRange {
     /// The number of the unit.
     pub unit: u32,
     /// Its first byte in the decoded unit.
@@ -37,7 +37,7 @@ pub struct Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unit {
     /// How.
-    pub step: Step,
+    pub step: DecodeStep,
     /// The length of the result.
     pub len: u64,
     /// The position in the archive, for messages.
@@ -46,7 +46,7 @@ pub struct Unit {
 
 /// Bytes, as they are stored or by decoding others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum DecodeStep {
     /// Bytes of the file.
     Stored {
         /// Their position.
@@ -59,14 +59,14 @@ pub enum Step {
         /// The method.
         method: Method,
         /// What it decodes; one, but for BCJ2.
-        inputs: Vec<Step>,
+        inputs: Vec<DecodeStep>,
         /// The length of the result.
         len: u64,
     },
 }
 
-impl Step {
-    /// Calls a function with the name of each method, that of the result first.
+impl DecodeStep {
+    /// Calls a function with the name of each method, the last one to run first.
     pub fn visit_methods(&self, visit: &mut dyn FnMut(&'static str)) {
         match self {
             Self::Stored { .. } => {}

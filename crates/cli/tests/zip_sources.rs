@@ -141,7 +141,7 @@ fn every_verb_looks_into_a_zip() {
     assert!(shown(&["check"]).contains("no problem"));
     let output = run(["cat", archive.to_str().unwrap(), "d/l"]);
     assert_eq!(output.stdout, b"stored as it is");
-    // the archive from a pipe, and behind a program
+    // the archive from a pipe, and after a program
     let whole = fs::read(&archive).unwrap();
     let program = work.path().join("program");
     fs::write(&program, [&b"#!/bin/sh\nexit\n"[..], &whole].concat()).unwrap();

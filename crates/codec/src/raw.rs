@@ -1,8 +1,8 @@
 //! Streams without a container, whose parameters something else has: the methods of zip and 7z.
 //!
 //! In: encoded bytes, parameters. Out: a reader of the content, which fails for damaged bytes.
-//! **Invariant:** nothing is allocated for more than 1 GiB of a dictionary, nor for more of one than
-//! the content is long; a method that the build does not have is an error that names it.
+//! **Invariant:** at most 1 GiB is allocated for a dictionary, and no more than the content is long;
+//! a method that the build does not have is an error that names it.
 
 use std::io::{BufReader, Read};
 
@@ -10,7 +10,7 @@ use std::io::{BufReader, Read};
 use sinterfs_model::Error;
 use sinterfs_model::Result;
 
-/// The largest dictionary: that of streams which are files.
+/// The largest dictionary, as of streams which are files.
 #[cfg(feature = "lzma")]
 const MAX_DICTIONARY: u64 = 1 << 30;
 

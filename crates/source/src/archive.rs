@@ -11,6 +11,7 @@ mod content;
 mod implied;
 pub(crate) mod member_tree;
 mod packed;
+mod program;
 mod scan_packed;
 mod unpack;
 
@@ -20,7 +21,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use sinterfs_archive::packed::Part;
+use sinterfs_archive::packed::UnitRange;
 use sinterfs_archive::{Kind, Member, Notes, ar, cpio, rpm, tar, zip};
 use sinterfs_codec::stream::StreamFormat;
 use sinterfs_model::{
@@ -36,7 +37,7 @@ use packed::{PackedContent, PackedFile};
 use unpack::ArchiveBytes;
 
 pub use implied::ImpliedDirectories;
-pub use scan_packed::is_program_with_zip;
+pub use program::is_program_with_zip;
 pub use unpack::START;
 
 /// Members between two reports of progress.
@@ -97,7 +98,7 @@ struct Packed {
     format: &'static str,
     content: Arc<PackedContent>,
     /// The parts that locations name.
-    parts: Vec<Part>,
+    parts: Vec<UnitRange>,
 }
 
 impl std::fmt::Debug for Archive {
@@ -357,7 +358,7 @@ impl Source for Archive {
     }
 }
 
-/// Returns the first bytes of a file, with zeros behind them if they are fewer.
+/// Returns the first bytes of a file, with zeros after them if they are fewer.
 fn first_bytes(file: &File) -> Result<[u8; START]> {
     let mut start = [0; START];
     let found = file.read_at(&mut start, 0);

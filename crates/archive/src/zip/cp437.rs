@@ -1,7 +1,7 @@
 //! Names in the code page of the IBM PC, which a zip has where nothing else is said.
 //!
 //! Spec: APPNOTE appendix D; the table of code page 437 of the Unicode consortium. **Invariant:**
-//! each byte becomes one character; those of ASCII stay.
+//! each byte becomes one character; ASCII stays.
 
 /// The characters of the bytes 128 to 255.
 const UPPER: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐\

@@ -8,10 +8,10 @@ use std::io::{Read, Seek};
 
 use sinterfs_model::{Error, Result};
 
-use super::{END, Fields, bad, fill_at};
+use super::fields::{END, ZipFields, bad, fill_at};
 
 /// The length of the end without its comment.
-const END_LEN: u64 = 22;
+const END_LEN: usize = 22;
 
 /// The longest comment.
 const COMMENT_MAX: u64 = 0xffff;
@@ -19,8 +19,8 @@ const COMMENT_MAX: u64 = 0xffff;
 /// The first bytes of what 64-bit archives have before the end.
 const END64: [u8; 4] = *b"PK\x06\x06";
 const LOCATOR: [u8; 4] = *b"PK\x06\x07";
-const END64_LEN: u64 = 56;
-const LOCATOR_LEN: u64 = 20;
+const END64_LEN: usize = 56;
+const LOCATOR_LEN: usize = 20;
 
 /// The first bytes of an entry of the directory.
 pub(super) const ENTRY: [u8; 4] = *b"PK\x01\x02";
@@ -37,7 +37,7 @@ pub(super) struct DirectoryPlace {
     pub(super) is_long: bool,
     /// The bytes before the archive that offsets don't count.
     pub(super) before: u64,
-    /// The bytes behind the archive.
+    /// The bytes after the archive.
     pub(super) behind: u64,
 }
 
@@ -57,7 +57,7 @@ pub fn has_end(file: &mut (impl Read + Seek), len: u64) -> bool {
 
 /// Finds the directory of an archive of `len` bytes.
 pub(super) fn find(file: &mut (impl Read + Seek), len: u64) -> Result<DirectoryPlace> {
-    let tail_len = len.min(END_LEN + COMMENT_MAX);
+    let tail_len = len.min(END_LEN as u64 + COMMENT_MAX);
     let from = len - tail_len;
     let mut tail = vec![0; usize::try_from(tail_len).unwrap_or_default()];
     fill_at(file, from, &mut tail)?;
@@ -68,13 +68,13 @@ pub(super) fn find(file: &mut (impl Read + Seek), len: u64) -> Result<DirectoryP
     let at = from + offset as u64;
     let short = tail.get(offset..).and_then(end);
     let short = short.ok_or_else(|| bad(at, "the end of the archive is cut off"))?;
-    let behind = len - (at + END_LEN + u64::from(comment)).min(len);
+    let behind = len - (at + END_LEN as u64 + u64::from(comment)).min(len);
     let (end, at, is_long) = match long_end(file, at)? {
         Some((long, at)) => (long, at, true),
         None => (short, at, false),
     };
     if end.disks != [0, 0] || end.counts[0] != end.counts[1] {
-        let what = "an archive of several files: join them (`zip -s 0 IN.zip --out OUT.zip`)";
+        let what = "an archive of several files: join them by Info-ZIP first";
         return Err(Error::unsupported(what).at("zip", at));
     }
     let (directory, before) = place(file, &end, at)?;
@@ -92,7 +92,7 @@ pub(super) fn find(file: &mut (impl Read + Seek), len: u64) -> Result<DirectoryP
 /// ends with the file comes before others.
 fn last_end(tail: &[u8]) -> Option<(usize, u16)> {
     let mut other = None;
-    for (offset, window) in tail.windows(END_LEN as usize).enumerate().rev() {
+    for (offset, window) in tail.windows(END_LEN).enumerate().rev() {
         if !window.starts_with(&END) {
             continue;
         }
@@ -103,11 +103,11 @@ fn last_end(tail: &[u8]) -> Option<(usize, u16)> {
         }
         other = other.or(Some((offset, comment)));
     }
-    other.filter(|&(offset, comment)| offset + END_LEN as usize + usize::from(comment) < tail.len())
+    other.filter(|&(offset, comment)| offset + END_LEN + usize::from(comment) < tail.len())
 }
 
 fn end(bytes: &[u8]) -> Option<End> {
-    let mut fields = Fields(bytes);
+    let mut fields = ZipFields(bytes);
     fields.take(4)?;
     Some(End {
         disks: [fields.u16()?.into(), fields.u16()?.into()],
@@ -120,23 +120,23 @@ fn end(bytes: &[u8]) -> Option<End> {
 /// Reads the end of a 64-bit archive, whose locator is before the other end; returns its position,
 /// too.
 fn long_end(file: &mut (impl Read + Seek), at: u64) -> Result<Option<(End, u64)>> {
-    let Some(locator_at) = at.checked_sub(LOCATOR_LEN) else {
+    let Some(locator_at) = at.checked_sub(LOCATOR_LEN as u64) else {
         return Ok(None);
     };
-    let mut locator = [0; LOCATOR_LEN as usize];
+    let mut locator = [0; LOCATOR_LEN];
     fill_at(file, locator_at, &mut locator)?;
     if !locator.starts_with(&LOCATOR) {
         return Ok(None);
     }
-    let mut fields = Fields(&locator);
+    let mut fields = ZipFields(&locator);
     fields.take(8);
     let stated = fields.u64().unwrap_or_default();
     // bytes before the archive move it; it is then just before its locator
-    for at in [Some(stated), locator_at.checked_sub(END64_LEN)] {
-        let Some(at) = at.filter(|at| at.saturating_add(END64_LEN) <= locator_at) else {
+    for at in [Some(stated), locator_at.checked_sub(END64_LEN as u64)] {
+        let Some(at) = at.filter(|at| at.saturating_add(END64_LEN as u64) <= locator_at) else {
             continue;
         };
-        let mut bytes = [0; END64_LEN as usize];
+        let mut bytes = [0; END64_LEN];
         fill_at(file, at, &mut bytes)?;
         if let Some(end) = end64(&bytes) {
             return Ok(Some((end, at)));
@@ -149,7 +149,7 @@ fn long_end(file: &mut (impl Read + Seek), at: u64) -> Result<Option<(End, u64)>
 }
 
 fn end64(bytes: &[u8]) -> Option<End> {
-    let mut fields = Fields(bytes.strip_prefix(&END64)?);
+    let mut fields = ZipFields(bytes.strip_prefix(&END64)?);
     fields.take(12)?;
     Some(End {
         disks: [fields.u32()?, fields.u32()?],

@@ -9,11 +9,12 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 
 use sinterfs_model::{Error, FileType, Meta, Result, Time, Times};
 
+use super::cp437;
 use super::end::{DirectoryPlace, ENTRY};
 use super::extra::Extra;
-use super::{Fields, bad, cp437};
+use super::fields::{ZipFields, bad};
 use crate::member::{Kind, Member, Notes};
-use crate::packed::{Directory, Method, PackedMember, Part, Step, Unit};
+use crate::packed::{DecodeStep, Directory, Method, PackedMember, Unit, UnitRange};
 
 /// The length of an entry without its name, fields and comment.
 const ENTRY_LEN: usize = 46;
@@ -28,7 +29,7 @@ const STRONGLY_ENCRYPTED: u16 = 1 << 6;
 const UTF8: u16 = 1 << 11;
 const MASKED: u16 = 1 << 13;
 
-/// Hosts whose attributes are those of Unix, and those whose names have backslashes.
+/// Hosts with attributes of Unix, and hosts whose names have backslashes.
 const UNIX: [u8; 2] = [3, 19];
 const DOS: [u8; 4] = [0, 6, 10, 11];
 
@@ -65,19 +66,19 @@ impl Entries {
             if found.refused.is_some() || !has_content || len == 0 {
                 continue;
             }
-            let stored = Step::Stored {
+            let stored = DecodeStep::Stored {
                 at: expected.content,
                 len: expected.stored,
             };
             let step = match method(expected.method) {
-                Some(method) => Step::Decoded {
+                Some(method) => DecodeStep::Decoded {
                     method,
                     inputs: vec![stored],
                     len,
                 },
                 None => stored,
             };
-            found.part = u32::try_from(units.len()).ok().map(|unit| Part {
+            found.part = u32::try_from(units.len()).ok().map(|unit| UnitRange {
                 unit,
                 offset: 0,
                 len,
@@ -162,7 +163,7 @@ struct Fixed {
 
 impl Fixed {
     fn of(bytes: &[u8]) -> Option<Self> {
-        let mut fields = Fields(bytes);
+        let mut fields = ZipFields(bytes);
         fields.take(4)?;
         let [_, host] = fields.array()?;
         fields.take(2)?;
@@ -191,7 +192,7 @@ impl Fixed {
 
     /// Returns size, stored length and offset; `None` if a field of 64-bit numbers is missing.
     fn numbers(&self, long: Option<&[u8]>) -> Option<[u64; 3]> {
-        let mut long = Fields(long.unwrap_or_default());
+        let mut long = ZipFields(long.unwrap_or_default());
         let mut number = |short: u32| match short {
             u32::MAX => long.u64(),
             short => Some(short.into()),
@@ -286,7 +287,7 @@ fn member(
     ))
 }
 
-/// Returns why content cannot be read, whatever it is.
+/// Returns why content of any type cannot be read.
 fn refusal(fixed: &Fixed, extra: &Extra<'_>) -> Option<Cow<'static, str>> {
     if fixed.flags & (ENCRYPTED | STRONGLY_ENCRYPTED) != 0 || extra.is_aes {
         return Some("is encrypted".into());

@@ -5,7 +5,7 @@
 
 use sinterfs_model::{Rdev, Time};
 
-use super::Fields;
+use super::fields::ZipFields;
 use crate::crc32::Crc32;
 
 /// What the extra fields of an entry say.
@@ -17,7 +17,7 @@ pub(super) struct Extra<'a> {
     pub(super) accessed: Option<Time>,
     pub(super) owner: Option<(u32, u32)>,
     pub(super) rdev: Option<Rdev>,
-    /// The name in UTF-8, if the checksum is that of the other name.
+    /// The name in UTF-8, if it has the checksum of the other name.
     pub(super) name: Option<&'a [u8]>,
     /// The encryption that is hidden in a field.
     pub(super) is_aes: bool,
@@ -32,7 +32,7 @@ impl<'a> Extra<'a> {
     /// Reads the fields of an entry with a name.
     pub(super) fn of(bytes: &'a [u8], name: &[u8]) -> Self {
         let mut extra = Self::default();
-        let mut fields = Fields(bytes);
+        let mut fields = ZipFields(bytes);
         // the most exact time stays
         let (mut by_ntfs, mut by_seconds) = (None, None);
         while let (Some(id), Some(len)) = (fields.u16(), fields.u16()) {
@@ -47,7 +47,7 @@ impl<'a> Extra<'a> {
                 0x5455 => by_seconds = extended(field).or(by_seconds),
                 0x5855 => extra.old_unix(field, &mut by_seconds),
                 0x7855 => {
-                    let mut field = Fields(field);
+                    let mut field = ZipFields(field);
                     let owner = field.u16().zip(field.u16());
                     extra.owner = extra.owner.or(owner.map(|(u, g)| (u.into(), g.into())));
                 }
@@ -64,7 +64,7 @@ impl<'a> Extra<'a> {
 
     /// Reads a field of PKWARE's Unix: times, owner, number of a device.
     fn unix(&mut self, field: &[u8], times: &mut Option<(Time, Option<Time>)>) {
-        let mut field = Fields(field);
+        let mut field = ZipFields(field);
         let (Some(accessed), Some(modified)) = (field.u32(), field.u32()) else {
             return;
         };
@@ -78,7 +78,7 @@ impl<'a> Extra<'a> {
 
     /// Reads a field of Info-ZIP's first Unix: times, and an owner in local headers.
     fn old_unix(&mut self, field: &[u8], times: &mut Option<(Time, Option<Time>)>) {
-        let mut field = Fields(field);
+        let mut field = ZipFields(field);
         let (Some(accessed), Some(modified)) = (field.u32(), field.u32()) else {
             return;
         };
@@ -98,10 +98,10 @@ fn seconds(number: u32) -> Time {
 
 /// Reads the times of NTFS.
 fn ntfs(field: &[u8]) -> Option<(Time, Option<Time>)> {
-    let mut fields = Fields(field);
+    let mut fields = ZipFields(field);
     fields.take(4)?;
     while let (Some(tag), Some(len)) = (fields.u16(), fields.u16()) {
-        let mut attribute = Fields(fields.take(len.into())?);
+        let mut attribute = ZipFields(fields.take(len.into())?);
         if tag == 1 {
             let modified = of_ntfs(attribute.u64()?)?;
             return Some((modified, attribute.u64().and_then(of_ntfs)));
@@ -122,7 +122,7 @@ pub(crate) fn of_ntfs(ticks: u64) -> Option<Time> {
 
 /// Reads the extended timestamp: which times there are, and these.
 fn extended(field: &[u8]) -> Option<(Time, Option<Time>)> {
-    let mut fields = Fields(field);
+    let mut fields = ZipFields(field);
     let [flags] = fields.array()?;
     let modified = (flags & 1 != 0).then(|| fields.u32()).flatten()?;
     let accessed = (flags & 2 != 0).then(|| fields.u32()).flatten();
@@ -131,7 +131,7 @@ fn extended(field: &[u8]) -> Option<(Time, Option<Time>)> {
 
 /// Reads an owner of any length.
 fn owner(field: &[u8]) -> Option<(u32, u32)> {
-    let mut fields = Fields(field);
+    let mut fields = ZipFields(field);
     let [version] = fields.array()?;
     let mut number = || {
         let [len] = fields.array()?;
@@ -150,7 +150,7 @@ fn owner(field: &[u8]) -> Option<(u32, u32)> {
 
 /// Reads a name in UTF-8, which counts if the other name has not changed since.
 fn unicode<'a>(field: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    let mut fields = Fields(field);
+    let mut fields = ZipFields(field);
     let [version] = fields.array()?;
     let is_of_name = fields.u32()? == Crc32::of(name);
     let is_text = std::str::from_utf8(fields.0).is_ok() && !fields.0.is_empty();

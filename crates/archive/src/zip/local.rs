@@ -1,4 +1,4 @@
-//! Compares the local headers of a zip with its directory, and finds the content behind them.
+//! Compares the local headers of a zip with its directory, and finds the content after them.
 //!
 //! In: entries. Out: the same with positions of content, and reasons to leave out those that
 //! overlap others or have no header. Spec: APPNOTE 4.3.7 and 4.4.4 (bit 3). **Invariant:** the
@@ -9,10 +9,10 @@ use std::io::{Read, Seek};
 use sinterfs_model::{Error, Result};
 
 use super::entry::{Entries, Expected};
-use super::{Fields, LOCAL, fill_at};
+use super::fields::{LOCAL, ZipFields, fill_at};
 
 /// The length of a header without name and fields.
-const LEN: u64 = 30;
+const LEN: usize = 30;
 
 /// The bit of flags that says that lengths and the checksum follow the content.
 const FOLLOWED: u16 = 1 << 3;
@@ -62,13 +62,13 @@ fn local(
     expected: &mut Expected,
     directory: u64,
 ) -> std::result::Result<Option<&'static str>, Wrong> {
-    let name_at = expected.at.saturating_add(LEN);
+    let name_at = expected.at.saturating_add(LEN as u64);
     if name_at > directory {
         return Err(Wrong::Member("begins outside of what holds members"));
     }
-    let mut bytes = [0; LEN as usize];
+    let mut bytes = [0; LEN];
     fill_at(file, expected.at, &mut bytes).map_err(Wrong::Read)?;
-    let header = Header::of(&bytes).ok_or(Wrong::Member("has no local header"))?;
+    let header = LocalHeader::of(&bytes).ok_or(Wrong::Member("has no local header"))?;
     let name_len = u64::from(header.name);
     let content = name_at.saturating_add(name_len + u64::from(header.extra));
     if content.saturating_add(expected.stored) > directory {
@@ -81,7 +81,7 @@ fn local(
 }
 
 /// What a local header says.
-struct Header {
+struct LocalHeader {
     flags: u16,
     method: u16,
     crc: u32,
@@ -90,9 +90,9 @@ struct Header {
     extra: u16,
 }
 
-impl Header {
+impl LocalHeader {
     fn of(bytes: &[u8]) -> Option<Self> {
-        let mut fields = Fields(bytes.strip_prefix(&LOCAL)?);
+        let mut fields = ZipFields(bytes.strip_prefix(&LOCAL)?);
         fields.take(2)?;
         let (flags, method) = (fields.u16()?, fields.u16()?);
         fields.take(4)?;

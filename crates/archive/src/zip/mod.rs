@@ -10,25 +10,20 @@ mod cp437;
 mod end;
 mod entry;
 mod extra;
+mod fields;
 mod local;
 
 #[cfg(test)]
 mod tests;
 
-use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::io::{Read, Seek};
 
-use sinterfs_model::{Error, Result};
+use sinterfs_model::Result;
 
 use crate::packed::Directory;
 
 pub use end::has_end;
-
-/// The first bytes of a local header, of the end of an empty archive, and of an archive that was
-/// meant to be split.
-const LOCAL: [u8; 4] = *b"PK\x03\x04";
-const END: [u8; 4] = *b"PK\x05\x06";
-const SPLIT: [u8; 4] = *b"PK\x07\x08";
-const SPLIT_ONE: [u8; 4] = *b"PK00";
+use fields::{END, LOCAL, SPLIT, SPLIT_ONE};
 
 /// Returns whether bytes begin a zip archive.
 pub fn is_zip(start: &[u8]) -> bool {
@@ -53,48 +48,4 @@ pub fn read(file: &mut (impl Read + Seek), len: u64) -> Result<Directory> {
     }
     local::compare(file, &mut found, place.directory)?;
     Ok(found.into_directory())
-}
-
-/// Fills a buffer from a position on.
-fn fill_at(file: &mut (impl Read + Seek), at: u64, buf: &mut [u8]) -> Result<()> {
-    let sought = file.seek(SeekFrom::Start(at));
-    sought.map_err(|error| Error::io("cannot read the archive", error))?;
-    let read = file.read_exact(buf);
-    read.map_err(|error| match error.kind() {
-        ErrorKind::UnexpectedEof => bad(at, "the archive ends within a header"),
-        _ => Error::io("cannot read the archive", error),
-    })
-}
-
-/// Little-endian numbers from front to back.
-#[derive(Debug, Clone, Copy)]
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
-        let (first, rest) = self.0.split_at_checked(len)?;
-        self.0 = rest;
-        Some(first)
-    }
-
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.try_into().ok()
-    }
-
-    fn u16(&mut self) -> Option<u16> {
-        self.array().map(u16::from_le_bytes)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.array().map(u64::from_le_bytes)
-    }
-}
-
-#[cold]
-fn bad(at: u64, what: &'static str) -> Error {
-    Error::corrupt(what).at("zip", at)
 }

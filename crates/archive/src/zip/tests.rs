@@ -6,7 +6,7 @@ use std::io::Cursor;
 
 use super::*;
 use crate::member::Kind;
-use crate::packed::Step;
+use crate::packed::DecodeStep;
 
 /// An archive of stored members: name, content, attributes of Unix.
 fn archive(members: &[(&[u8], &[u8], u32)], comment: &[u8]) -> Vec<u8> {
@@ -76,7 +76,10 @@ fn members_are_what_was_written() {
             (&b"a/b"[..], 0o640)
         );
         let unit = &found.units[file.part.unwrap().unit as usize];
-        assert!(matches!(unit.step, Step::Stored { len: 7, .. }), "{unit:?}");
+        assert!(
+            matches!(unit.step, DecodeStep::Stored { len: 7, .. }),
+            "{unit:?}"
+        );
     }
 }
 
@@ -132,7 +135,7 @@ fn no_damage_is_a_panic_and_no_cut_is_read() {
             changed[at] ^= 1 << bit;
             if let Ok(found) = read_bytes(&changed) {
                 for unit in &found.units {
-                    if let Step::Stored { at, len } = unit.step {
+                    if let DecodeStep::Stored { at, len } = unit.step {
                         assert!(at + len <= bytes.len() as u64);
                     }
                 }

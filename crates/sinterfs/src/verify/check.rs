@@ -96,8 +96,8 @@ pub fn check(
     Ok(report)
 }
 
-/// Verifies an archive, whose headers are compared when it is opened: reads the files if the archive
-/// has checksums of them, or if that is asked for.
+/// Verifies an archive, whose headers are compared when it is opened: reads the files if the
+/// archive has checksums of them, or with `deep`.
 #[cfg(feature = "write")]
 fn check_archive(
     archive: &crate::image::Image,

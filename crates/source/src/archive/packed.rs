@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use sinterfs_archive::crc32::Crc32;
-use sinterfs_archive::packed::{Part, Step, Unit};
+use sinterfs_archive::packed::{DecodeStep, Unit, UnitRange};
 use sinterfs_model::{Error, Extent, ExtentSource, FileContent, Kind, Result};
 use sinterfs_platform::{FileAt, Scratch};
 use sinterfs_workers::lock;
@@ -37,7 +37,7 @@ pub(super) struct PackedContent {
     end: AtomicU64,
     units: Vec<(Unit, OnceLock<Box<Decoded>>)>,
     /// In the order of units, and in it of offsets.
-    parts: Vec<Part>,
+    parts: Vec<UnitRange>,
 }
 
 /// What came of a unit.
@@ -59,7 +59,7 @@ impl PackedContent {
         file: Arc<File>,
         scratch: Scratch,
         units: Vec<Unit>,
-        mut parts: Vec<Part>,
+        mut parts: Vec<UnitRange>,
     ) -> Self {
         parts.sort_by_key(|part| (part.unit, part.offset));
         let units = units.into_iter().map(|unit| (unit, OnceLock::new()));
@@ -85,7 +85,7 @@ impl PackedContent {
     }
 
     /// Reads bytes of a member.
-    pub(super) fn read_at(&self, part: &Part, offset: u64, buf: &mut [u8]) -> Result<usize> {
+    pub(super) fn read_at(&self, part: &UnitRange, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let left = part.len.saturating_sub(offset);
         let len = usize::try_from(left).map_or(buf.len(), |left| left.min(buf.len()));
         let buf = buf.get_mut(..len).unwrap_or_default();
@@ -118,8 +118,10 @@ impl PackedContent {
         let parts = self.parts.iter().skip(first);
         let parts = parts.take_while(|part| part.unit == number);
         let place = match &unit.step {
-            Step::Stored { at, .. } => Ok((Arc::clone(&self.file), *at, false)),
-            Step::Decoded { .. } => self.room(unit.len).map(|(file, start)| (file, start, true)),
+            DecodeStep::Stored { at, .. } => Ok((Arc::clone(&self.file), *at, false)),
+            DecodeStep::Decoded { .. } => {
+                self.room(unit.len).map(|(file, start)| (file, start, true))
+            }
         };
         let (file, start, is_copied) = match place {
             Ok(place) => place,
@@ -166,7 +168,7 @@ impl PackedContent {
         &self,
         decoded: &mut Decoded,
         reader: &mut dyn Read,
-        parts: impl Iterator<Item = &'a Part>,
+        parts: impl Iterator<Item = &'a UnitRange>,
         is_copied: bool,
     ) -> Result<()> {
         let mut buffer = vec![0; STEP];
@@ -226,7 +228,7 @@ fn fill(reader: &mut dyn Read, mut room: &mut [u8]) -> Result<()> {
 pub(super) struct PackedFile {
     pub(super) content: Arc<PackedContent>,
     /// `None` for one without content.
-    pub(super) part: Option<Part>,
+    pub(super) part: Option<UnitRange>,
     /// For messages.
     pub(super) path: PathBuf,
 }
@@ -237,7 +239,7 @@ impl FileContent for PackedFile {
     }
 
     fn extents(&self) -> Result<Vec<Extent>> {
-        let extent = |part: Part| Extent {
+        let extent = |part: UnitRange| Extent {
             offset: 0,
             len: part.len,
             source: ExtentSource::Block {

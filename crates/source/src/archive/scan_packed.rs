@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use sinterfs_archive::packed::{PackedMember, Part};
+use sinterfs_archive::packed::{PackedMember, UnitRange};
 use sinterfs_archive::{Kind, zip};
 use sinterfs_model::{Error, Observer, Result, Stage, Tally};
 use sinterfs_platform::names;
@@ -19,29 +19,9 @@ use super::{Archive, BATCH, Packed};
 /// The location of a file without content.
 const NO_PART: u64 = u64::MAX;
 
-/// Returns whether the first bytes are those of programs and other files that may have a zip behind
-/// them: ELF, Windows, a script, an extension of Chrome.
-fn has_zip_behind(start: &[u8]) -> bool {
-    let magics: [&[u8]; 4] = [b"\x7fELF", b"MZ", b"#!", b"Cr24"];
-    magics.iter().any(|magic| start.starts_with(magic))
-}
-
-/// Returns whether a file is a program that ends as a zip does, by its first bytes and its end.
-///
-/// # Errors
-/// `Io` if it cannot be read.
-pub fn is_program_with_zip(start: &[u8], file: &Arc<File>) -> Result<bool> {
-    if !has_zip_behind(start) {
-        return Ok(false);
-    }
-    let mut bytes = HeaderStream::new(Arc::clone(file))?;
-    let len = bytes.len();
-    Ok(zip::has_end(&mut bytes, len))
-}
-
 impl Packed {
     /// Returns the content of a file.
-    pub(super) fn part(&self, location: &ContentLocation) -> Option<Part> {
+    pub(super) fn part(&self, location: &ContentLocation) -> Option<UnitRange> {
         let index = usize::try_from(location.start).ok()?;
         self.parts.get(index).copied()
     }
@@ -58,7 +38,7 @@ impl Archive {
     ) -> Result<(MemberTree, Packed)> {
         let len = bytes.len();
         let found = zip::read(&mut bytes, len).map_err(|error| self.located(error))?;
-        let parts: Vec<Part> = found
+        let parts: Vec<UnitRange> = found
             .members
             .iter()
             .filter_map(|found| found.part)
@@ -123,7 +103,7 @@ impl Archive {
 
 impl Packed {
     /// Returns the target of a symlink.
-    fn target(&self, part: Option<Part>) -> Result<Vec<u8>> {
+    fn target(&self, part: Option<UnitRange>) -> Result<Vec<u8>> {
         let part = part.ok_or_else(|| Error::corrupt("a symlink without a target, left out"))?;
         let len = usize::try_from(part.len);
         let mut target = vec![0; len.map_err(|_| Error::limit("a target of that length"))?];

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 
-use sinterfs_archive::packed::{Method, Step};
+use sinterfs_archive::packed::{DecodeStep, Method};
 use sinterfs_codec::raw::{self, Stream};
 use sinterfs_model::{Error, Result};
 use sinterfs_platform::FileAt;
@@ -16,9 +16,9 @@ use sinterfs_platform::FileAt;
 const BUFFER: u64 = 64 << 10;
 
 /// Returns the reader of a step.
-pub(super) fn reader(step: &Step, file: &Arc<File>) -> Result<Stream> {
+pub(super) fn reader(step: &DecodeStep, file: &Arc<File>) -> Result<Stream> {
     let (method, inputs, len) = match step {
-        &Step::Stored { at, len } => {
+        &DecodeStep::Stored { at, len } => {
             let range = Range {
                 file: Arc::clone(file),
                 at,
@@ -28,7 +28,7 @@ pub(super) fn reader(step: &Step, file: &Arc<File>) -> Result<Stream> {
             let buffer = len.min(BUFFER) as usize;
             return Ok(Box::new(BufReader::with_capacity(buffer, range)));
         }
-        Step::Decoded {
+        DecodeStep::Decoded {
             method,
             inputs,
             len,
