@@ -1,8 +1,8 @@
 //! Streams without a container, whose parameters something else has: the methods of zip and 7z.
 //!
 //! In: encoded bytes, parameters. Out: a reader of the content, which fails for damaged bytes.
-//! **Invariant:** at most 1 GiB is allocated for a dictionary, and no more than the content is long;
-//! a method that the build does not have is an error that names it.
+//! **Invariant:** at most 1 GiB is allocated for a dictionary, and no more than the content is
+//! long; a method that the build does not have is an error that names it.
 
 use std::io::{BufReader, Read};
 
