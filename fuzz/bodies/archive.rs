@@ -1,13 +1,15 @@
 //! Archives and lists of files: tar, cpio, mtree and dumps of composefs, read to the end; packages
-//! up to their files.
+//! up to their files; the directory of a zip.
 //!
 //! In: a byte that selects the format, then the archive. **Invariant** that is asserted: the runs
-//! of a member are in order and end within it; a stream that returns one byte at a time gives the
+//! of a member are in order and end within it; the content of a zip's members is within the file
+//! and no byte of it belongs to two; a stream that returns one byte at a time gives the
 //! same members, and the same error, as one that returns all.
 
 use std::io::{BufReader, Cursor, Read};
 
-use sinterfs_archive::{Member, Stream, ar, cpio, mtree, rpm, tar};
+use sinterfs_archive::packed::DecodeStep;
+use sinterfs_archive::{Member, Stream, ar, cpio, mtree, rpm, tar, zip};
 use sinterfs_model::Result;
 
 /// A stream that returns one byte at a time.
@@ -60,7 +62,7 @@ pub fn run(bytes: &[u8]) {
         return;
     };
     let (whole, parts) = (Cursor::new(archive), OneByOne(Cursor::new(archive)));
-    match kind % 5 {
+    match kind % 6 {
         0 => {
             let (mut one, mut other) =
                 (tar::read::Reader::new(whole), tar::read::Reader::new(parts));
@@ -93,7 +95,31 @@ pub fn run(bytes: &[u8]) {
             let other = sinterfs_erofs::composefs::parse(BufReader::with_capacity(1, parts));
             is_same(&one, &shown(other));
         }
-        _ => packages(whole, parts),
+        4 => packages(whole, parts),
+        _ => zip_directory(archive),
+    }
+}
+
+fn zip_directory(archive: &[u8]) {
+    let len = archive.len() as u64;
+    let Ok(found) = zip::read(&mut Cursor::new(archive), len) else {
+        return;
+    };
+    let stored = found.units.iter().map(|unit| match &unit.step {
+        DecodeStep::Decoded { inputs, .. } => &inputs[0],
+        stored => stored,
+    });
+    let range = |step: &DecodeStep| match step {
+        DecodeStep::Stored { at, len } => (*at, at.checked_add(*len).expect("an end in 64 bits")),
+        DecodeStep::Decoded { .. } => panic!("a method of a method"),
+    };
+    let mut ranges: Vec<_> = stored.map(range).collect();
+    ranges.sort_unstable();
+    let mut end = 0;
+    for (from, to) in ranges {
+        assert!(from >= end || from == to, "members that overlap");
+        assert!(to <= len, "content behind the end of the file");
+        end = end.max(to);
     }
 }
 

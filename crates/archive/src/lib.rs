@@ -1,5 +1,5 @@
-//! Archives: streams that hold one file after another (tar, cpio, packages of Debian and RPM), and
-//! lists of files (mtree).
+//! Archives: streams that hold one file after another (tar, cpio, packages of Debian and RPM),
+//! files with a directory (zip), and lists of files (mtree).
 //!
 //! **Invariant:** knows the bytes of archives and nothing else: no images, no file system, no
 //! threads. `pipeline` builds from archives that are read here; `ops` writes archives by the
@@ -24,12 +24,15 @@
 
 pub mod ar;
 pub mod cpio;
+pub mod crc32;
 mod member;
 pub mod mtree;
 mod outgoing;
+pub mod packed;
 pub mod rpm;
 mod stream;
 pub mod tar;
+pub mod zip;
 
 pub use member::{DataRun, Kind, Member, Notes};
 pub use outgoing::{Follows, LinkTarget, Outgoing};

@@ -76,6 +76,7 @@ mod parse_window;
 #[cfg(any(feature = "deflate", feature = "zstd"))]
 mod part;
 mod prefix_code;
+pub mod raw;
 pub mod ricepp;
 mod share;
 pub mod stream;

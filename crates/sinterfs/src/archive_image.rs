@@ -1,5 +1,5 @@
 //! An archive as an image, for what only looks into it: it is scanned once, and its files are read
-//! where they are in it (in a scratch file, if it is compressed or a pipe).
+//! where they are in it (in a scratch file, if it is compressed or a pipe, or if its members are).
 //!
 //! Enters the path of an archive; leaves an [`Image`]. **Invariant:** inode n + 1 is node n of
 //! the scanned tree, which does not change.
@@ -24,9 +24,6 @@ use sinterfs_source::{Archive, Exclude};
 use crate::image::Image;
 use crate::kept_warnings::{KeptWarnings, copy};
 
-/// The name that archives have among the formats.
-const NAME: &str = "archive";
-
 /// Opens the archive in a file, or that from standard input for `-`.
 pub(crate) fn open(path: &Path) -> Result<Image> {
     let options = Options {
@@ -47,22 +44,24 @@ pub(crate) fn open(path: &Path) -> Result<Image> {
     let losses = archive.losses().into_iter();
     left_out.extend(losses.map(|loss: Loss| Error::unsupported(loss.to_string())));
     let image = Arc::new(ArchiveImage {
-        info: info(&tree),
+        info: info(&tree, archive.format()),
         archive,
         tree,
     });
     let handle = Opened {
-        image: Arc::clone(&image) as _,
+        shown: Arc::clone(&image) as _,
+        image: Arc::clone(&image),
         cache: Arc::new(BlockCache::new(0, 1 << 12)),
         left_out,
     };
-    Ok(Image::new(NAME, Box::new(handle), None, None, None, None))
+    let format = image.archive.format();
+    Ok(Image::new(format, Box::new(handle), None, None, None, None))
 }
 
-fn info(tree: &Tree) -> ImageInfo {
+fn info(tree: &Tree, format: &'static str) -> ImageInfo {
     let bytes = tree.stats().bytes;
     ImageInfo {
-        format: NAME,
+        format,
         version: String::new(),
         root: ino(NodeId::ROOT),
         totals: FsInfo {
@@ -261,8 +260,9 @@ impl ModelImage for ArchiveImage {
 
 /// An opened archive.
 struct Opened {
-    image: Arc<dyn ModelImage>,
-    /// Content is not encoded, so it stays empty.
+    image: Arc<ArchiveImage>,
+    shown: Arc<dyn ModelImage>,
+    /// The cache of blocks, which archives do not have, so it stays empty.
     cache: Arc<BlockCache>,
     /// What a tree cannot hold of it.
     left_out: Vec<Error>,
@@ -270,11 +270,23 @@ struct Opened {
 
 impl Handle for Opened {
     fn image(&self) -> &Arc<dyn ModelImage> {
-        &self.image
+        &self.shown
     }
 
     fn details(&self) -> Result<InfoRows> {
-        Ok(vec![("format".to_owned(), InfoValue::from(NAME))])
+        let info = self.image.info();
+        let mut rows = vec![
+            ("format".to_owned(), info.format.into()),
+            ("inodes".to_owned(), info.totals.inodes.into()),
+            ("bytes".to_owned(), info.totals.stored.into()),
+        ];
+        let methods = self.image.archive.methods();
+        if !methods.is_empty() {
+            let methods = methods.into_iter();
+            let methods = methods.map(|(name, count)| (name.to_owned(), count.into()));
+            rows.push(("methods".to_owned(), InfoValue::Map(methods.collect())));
+        }
+        Ok(rows)
     }
 
     fn dump(&self, _: &mut dyn Write) -> Result<()> {

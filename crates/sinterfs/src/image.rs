@@ -261,6 +261,11 @@ impl Image {
             .transpose()
     }
 
+    /// Returns whether this is an archive, which is read as if it were an image.
+    pub fn is_archive(&self) -> bool {
+        ["archive", "zip", "7z"].contains(&self.0.format)
+    }
+
     /// Returns damage to parts of the image that are not needed to read it, and which partition was
     /// opened where none was named.
     pub fn warnings(&self) -> Vec<Error> {

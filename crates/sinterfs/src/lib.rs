@@ -41,9 +41,9 @@ pub mod verify;
 
 pub use formats::formats_read;
 pub use image::Image;
-#[cfg(feature = "write")]
-pub use open::open_tree;
 pub use open::{open, open_source, open_with, partitions, survey};
+#[cfg(feature = "write")]
+pub use open::{open_tree, open_tree_file};
 pub use open_options::OpenOptions;
 pub use place::{is_url, shown};
 #[cfg(feature = "remote")]

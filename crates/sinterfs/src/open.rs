@@ -36,8 +36,8 @@ pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Image>
     open_source(source, &options.beside(path)).map_err(|e| e.path(place::shown(path)))
 }
 
-/// Opens an image, or an archive (tar, cpio, `.deb`, `.rpm`, compressed or not) as if it were one;
-/// `-` is an archive from standard input.
+/// Opens an image, or an archive (tar, cpio, `.deb`, `.rpm`, compressed or not; zip) as if it were
+/// one; `-` is an archive from standard input.
 ///
 /// What is compressed is unpacked once, into a scratch file in the directory of temporary files.
 /// Archives on servers are not opened.
@@ -52,6 +52,32 @@ pub fn open_tree(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Image>
         return archive_image::open(path);
     }
     open_with(path, options)
+}
+
+/// Opens an image or an archive as [`open_tree`] does, but no pipe, which could be read once only.
+///
+/// # Errors
+/// As [`open_tree`].
+#[cfg(feature = "write")]
+pub fn open_tree_file(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Image> {
+    let path = path.as_ref();
+    match open_archive(path, options)? {
+        Some(archive) => Ok(archive),
+        None => open_with(path, options),
+    }
+}
+
+/// Opens a regular file if it is an archive.
+#[cfg(feature = "write")]
+pub(crate) fn open_archive(path: &Path, options: &OpenOptions) -> Result<Option<Image>> {
+    if place::is_url(path) || !path.is_file() {
+        return Ok(None);
+    }
+    if !matches!(What::of(path, options), Ok(What::Archive)) {
+        return Ok(None);
+    }
+    What::Archive.check(path, options)?;
+    archive_image::open(path).map(Some)
 }
 
 /// Opens an image from any bytes.

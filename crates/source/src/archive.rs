@@ -1,8 +1,8 @@
-//! An archive as a source: the members of a tar or cpio become a tree and the content of its files.
+//! An archive as a source: its members become a tree and the content of its files.
 //!
 //! Enters a file or a stream, compressed or not; leaves a `Tree`, and content by positioned reads.
 //! An uncompressed file is read in place; anything else is unpacked once into an unnamed scratch
-//! file, in which blocks of zeros are holes.
+//! file, in which blocks of zeros are holes. The members of a zip are decoded when they are read.
 //! **Invariant:** the tree depends only on the archive. A member that a tree cannot hold is
 //! reported and left out, and so is content that is passed over; a violation of the format, or an
 //! archive that ends within a member, is an error.
@@ -10,14 +10,19 @@
 mod content;
 mod implied;
 pub(crate) mod member_tree;
+mod packed;
+mod program;
+mod scan_packed;
 mod unpack;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use sinterfs_archive::{Kind, Member, Notes, ar, cpio, rpm, tar};
+use sinterfs_archive::packed::UnitRange;
+use sinterfs_archive::{Kind, Member, Notes, ar, cpio, rpm, tar, zip};
 use sinterfs_codec::stream::StreamFormat;
 use sinterfs_model::{
     Error, FileContent, LinkBelow, Loss, NodeId, Observer, Result, Source, Stage, Tally, Tree,
@@ -27,10 +32,12 @@ use sinterfs_workers::lock;
 
 use super::Exclude;
 use content::{ArchiveFile, ContentLocation, HeaderStream};
-use member_tree::{MemberTree, NO_TARGET, Refusal};
+use member_tree::{MemberTree, NO_TARGET};
+use packed::{PackedContent, PackedFile};
 use unpack::ArchiveBytes;
 
 pub use implied::ImpliedDirectories;
+pub use program::is_program_with_zip;
 pub use unpack::START;
 
 /// Members between two reports of progress.
@@ -44,6 +51,7 @@ pub fn is_archive(start: &[u8]) -> bool {
         || cpio::read::is_cpio(start)
         || ar::is_deb(start)
         || rpm::is_rpm(start)
+        || zip::is_zip(start)
 }
 
 /// How an archive is read.
@@ -81,6 +89,16 @@ struct Scanned {
     /// Directories without a member of their own, in order.
     implied: Vec<NodeId>,
     notes: Notes,
+    packed: Option<Packed>,
+}
+
+/// The content of an archive that compresses its members.
+struct Packed {
+    /// The name of its format.
+    format: &'static str,
+    content: Arc<PackedContent>,
+    /// The parts that locations name.
+    parts: Vec<UnitRange>,
 }
 
 impl std::fmt::Debug for Archive {
@@ -142,6 +160,20 @@ impl Archive {
             .collect()
     }
 
+    /// Returns the name of the format, as far as it says how content is compressed. Known after the
+    /// scan.
+    pub fn format(&self) -> &'static str {
+        let packed = self.found().and_then(|scanned| scanned.packed.as_ref());
+        packed.map_or("archive", |packed| packed.format)
+    }
+
+    /// Returns the methods by which content is compressed, each with the number of what it made
+    /// (members of a zip). Known after the scan.
+    pub fn methods(&self) -> BTreeMap<&'static str, u64> {
+        let packed = self.found().and_then(|scanned| scanned.packed.as_ref());
+        packed.map_or_else(BTreeMap::new, |packed| packed.content.methods())
+    }
+
     fn located(&self, error: Error) -> Error {
         error.path(&self.path)
     }
@@ -152,16 +184,23 @@ impl Archive {
         file: &Arc<File>,
         mut names: MemberTree,
         observer: &dyn Observer,
-    ) -> Result<(MemberTree, Notes)> {
+    ) -> Result<(MemberTree, Notes, Option<Packed>)> {
         let bytes = HeaderStream::new(Arc::clone(file)).map_err(|error| self.located(error))?;
         if bytes.is_empty() {
             if self.options.implied.by_nothing {
-                return Ok((names, Notes::new()));
+                return Ok((names, Notes::new(), None));
             }
             let error = Error::invalid("the archive is empty");
             return Err(self.located(error));
         }
-        let mut members = Members::of(file, bytes).map_err(|error| self.located(error))?;
+        let start = first_bytes(file).map_err(|error| self.located(error))?;
+        let is_zip = zip::is_zip(&start) || is_program_with_zip(&start, file)?;
+        if is_zip {
+            let (names, packed) = self.read_packed(file, bytes, names, observer)?;
+            return Ok((names, Notes::new(), Some(packed)));
+        }
+        let members = Members::of(&start, bytes);
+        let mut members = members.map_err(|error| self.located(error))?;
         let mut tally = Tally::default();
         loop {
             let member = members.next_member().map_err(|error| self.located(error))?;
@@ -175,14 +214,19 @@ impl Archive {
             self.add(&mut names, member, observer)?;
         }
         observer.advance(Stage::Scan, tally);
-        for (&what, &count) in members.warnings() {
+        self.warn_of(members.warnings(), observer);
+        Ok((names, members.notes(), None))
+    }
+
+    /// Warns of what was passed over in the archive.
+    fn warn_of(&self, warnings: &Notes, observer: &dyn Observer) {
+        for (&what, &count) in warnings {
             let times = match count {
                 1 => String::new(),
                 _ => format!(" ({count} times)"),
             };
             observer.warn(&self.located(Error::invalid(format!("{what}{times}"))));
         }
-        Ok((names, members.notes()))
     }
 
     /// Adds a member; warns of one that a tree cannot hold, and of content that is passed over.
@@ -216,7 +260,7 @@ impl Archive {
     }
 
     /// Returns the warning of a member that is left out.
-    fn refused(&self, why: Refusal, name: &[u8], at: u64) -> Error {
+    fn refused(&self, why: &str, name: &[u8], at: u64) -> Error {
         let warning = Error::invalid(format!("{why}, left out")).at("member", at);
         warning.path(self.path.join(names::path(name)))
     }
@@ -245,7 +289,7 @@ impl Archive {
             (None, Some(scanned)) => Arc::clone(&scanned.file),
             (None, None) => return Err(Error::invalid("the archive was read before")),
         };
-        let (names, notes) = self.read(&file, names, observer)?;
+        let (names, notes, packed) = self.read(&file, names, observer)?;
         let grown = names.finish(
             self.options.root.as_deref(),
             &self.options.exclude,
@@ -263,6 +307,7 @@ impl Archive {
             of_nodes: grown.of_nodes,
             implied: grown.implied,
             notes,
+            packed,
         });
         Ok((grown.tree, links))
     }
@@ -285,6 +330,13 @@ impl Source for Archive {
         let location =
             location.ok_or_else(|| Error::invalid("not found by the scan of the archive"))?;
         let path = names::path_buf(tree.path(file));
+        if let Some(packed) = &scanned.packed {
+            return Ok(Box::new(PackedFile {
+                content: Arc::clone(&packed.content),
+                part: packed.part(location),
+                path: self.path.join(path),
+            }));
+        }
         let file = Arc::clone(&scanned.file);
         Ok(Box::new(ArchiveFile::new(
             file,
@@ -306,6 +358,14 @@ impl Source for Archive {
     }
 }
 
+/// Returns the first bytes of a file, with zeros after them if they are fewer.
+fn first_bytes(file: &File) -> Result<[u8; START]> {
+    let mut start = [0; START];
+    let found = file.read_at(&mut start, 0);
+    found.map_err(|error| Error::io("cannot read the archive", error))?;
+    Ok(start)
+}
+
 /// The members of an archive of either format.
 enum Members {
     Tar(Box<tar::read::Reader<HeaderStream>>),
@@ -313,16 +373,13 @@ enum Members {
 }
 
 impl Members {
-    /// Detects the format; `bytes` reads the file from its beginning.
-    fn of(file: &File, bytes: HeaderStream) -> Result<Self> {
-        let mut start = [0; START];
-        let found = file.read_at(&mut start, 0);
-        found.map_err(|error| Error::io("cannot read the archive", error))?;
-        if cpio::read::is_cpio(&start) {
+    /// Detects the format by the first bytes; `bytes` reads the file from its beginning.
+    fn of(start: &[u8; START], bytes: HeaderStream) -> Result<Self> {
+        if cpio::read::is_cpio(start) {
             return Ok(Self::Cpio(Box::new(cpio::read::Reader::new(bytes))));
         }
         // an empty tar is zeros
-        if tar::read::is_tar(&start) || start == [0; START] {
+        if tar::read::is_tar(start) || *start == [0; START] {
             return Ok(Self::Tar(Box::new(tar::read::Reader::new(bytes))));
         }
         Err(Error::unsupported("neither a tar nor a cpio archive"))

@@ -133,17 +133,28 @@ impl ImageArgs {
     /// Does the same with options that were changed.
     pub fn open_tree_with(&self, options: &OpenOptions) -> Result<Image> {
         self.refuse_directory()?;
-        let opened = sinterfs::open_tree(&self.image, options)?;
+        Ok(self.opened_tree(sinterfs::open_tree(&self.image, options)?))
+    }
+
+    /// Opens the image or archive, but no pipe, with options that were changed.
+    pub fn open_tree_file_with(&self, options: &OpenOptions) -> Result<Image> {
+        self.refuse_directory()?;
+        Ok(self.opened_tree(sinterfs::open_tree_file(&self.image, options)?))
+    }
+
+    /// Prints the warnings of what was opened.
+    fn opened_tree(&self, opened: Image) -> Image {
         print_warnings(&opened, &self.image);
-        let is_archive = opened.format() == "archive";
         // what a tree cannot hold, such as attributes, is no part of an archive that is missing
         let is_part = |warning: &Error| warning.kind() != Kind::Unsupported;
-        if is_archive && opened.warnings().iter().any(is_part)
-            || !is_archive && opened.is_incomplete()
-        {
+        let is_incomplete = match opened.is_archive() {
+            true => opened.warnings().iter().any(is_part),
+            false => opened.is_incomplete(),
+        };
+        if is_incomplete {
             exit::set_incomplete();
         }
-        Ok(opened)
+        opened
     }
 
     /// Opens the image with options that were changed, and prints its warnings.

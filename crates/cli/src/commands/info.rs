@@ -104,7 +104,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     let is_remote = sinterfs::is_url(&args.image.image);
     let reads = is_remote.then(|| ReadNotes::begin(&mut options));
-    let opened = match args.image.open_with(&options) {
+    let opened = match args.image.open_tree_file_with(&options) {
         Ok(opened) => opened,
         Err(error) if error.kind() == Kind::Corrupt => return damaged(args, &options, error),
         Err(error) => return disk(args, error),

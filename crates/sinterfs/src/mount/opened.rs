@@ -8,7 +8,10 @@ use std::path::Path;
 use sinterfs_model::{Error, Result};
 
 use crate::image::Image;
-use crate::open::open_with;
+#[cfg(feature = "write")]
+use crate::open::open_tree_file;
+#[cfg(not(feature = "write"))]
+use crate::open::open_with as open_tree_file;
 use crate::open_options::OpenOptions;
 use crate::place;
 use crate::shared_options::keep_applicable;
@@ -35,7 +38,7 @@ pub(super) fn open_all(
         keep_applicable(images, &mut each)?;
     }
     let open = |(path, options): (&&Path, &OpenOptions)| {
-        let opened = open_with(path, options)?;
+        let opened = open_tree_file(path, options)?;
         opened.reserve_cache();
         let shown = opened.warnings().into_iter();
         warnings.extend(shown.map(|warning| warning.path(place::shown(path))));

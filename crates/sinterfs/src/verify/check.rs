@@ -28,6 +28,10 @@ pub fn check(
     observer: &dyn Observer,
 ) -> Result<CheckReport> {
     let located = |error: Error| error.path(place::shown(path));
+    #[cfg(feature = "write")]
+    if let Some(archive) = crate::open::open_archive(path, options)? {
+        return check_archive(&archive, depth, observer);
+    }
     let source = place::source(path, options)?;
     let plain = Arc::clone(&source);
     let asked = options.beside(path);
@@ -89,6 +93,30 @@ pub fn check(
         }
     }
     keep_first(&mut report.problems);
+    Ok(report)
+}
+
+/// Verifies an archive, whose headers are compared when it is opened: reads the files if the
+/// archive has checksums of them, or with `deep`.
+#[cfg(feature = "write")]
+fn check_archive(
+    archive: &crate::image::Image,
+    depth: CheckOptions,
+    observer: &dyn Observer,
+) -> Result<CheckReport> {
+    let mut report = CheckReport::default();
+    for warning in archive.warnings() {
+        // what a tree cannot hold is no damage
+        let list = match warning.kind() {
+            Kind::Unsupported => &mut report.notes,
+            _ => &mut report.problems,
+        };
+        list.push(warning.to_string());
+    }
+    let has_checksums = archive.format() != "archive";
+    if depth.deep || has_checksums {
+        read_files(&**archive.raw(), &mut report, depth, observer)?;
+    }
     Ok(report)
 }
 

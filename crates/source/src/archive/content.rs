@@ -184,6 +184,10 @@ impl HeaderStream {
         self.len == 0
     }
 
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
     /// Returns the buffered bytes from the current position on.
     fn buffered(&self) -> &[u8] {
         let start = self.position.checked_sub(self.from);
@@ -210,6 +214,18 @@ impl Read for HeaderStream {
         }
         self.position += len as u64;
         Ok(len)
+    }
+}
+
+impl Seek for HeaderStream {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let moved = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::End(by) => self.len.checked_add_signed(by),
+            SeekFrom::Current(by) => self.position.checked_add_signed(by),
+        };
+        self.position = moved.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.position)
     }
 }
 

@@ -269,7 +269,7 @@ fn is_zero(bytes: &[u8]) -> bool {
 }
 
 #[cold]
-fn not_decoded(error: std::io::Error) -> Error {
+pub(super) fn not_decoded(error: std::io::Error) -> Error {
     // those of decoders say where
     match error.downcast::<Error>() {
         Ok(error) => error,

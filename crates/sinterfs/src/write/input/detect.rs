@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::Arc;
 
 use sinterfs_model::{Error, Result};
 use sinterfs_platform::{FileAt, files};
@@ -120,6 +121,9 @@ impl What {
             && is_zero(&start)
             && is_zero(&self::start(&file, EMPTY_TAR).map_err(failed)?)
         {
+            return Ok(Self::Archive);
+        }
+        if archive::is_program_with_zip(&start, &Arc::new(file))? {
             return Ok(Self::Archive);
         }
         Ok(Self::Image)
