@@ -77,8 +77,8 @@ const INCOMPRESSIBLE_STRONG: &str = "zstd:optimal=1";
 /// The compression of the files needed first, from level 4 on: the smallest that decodes fast.
 const HOT: &str = "zstd:level=19";
 
-/// The compression of metadata for fast mounts. libzstd's level 22 makes it larger (132,000 names of
-/// /usr/share: 2 %), and needs twenty times the time for extended attributes.
+/// The compression of metadata for fast mounts. libzstd's level 22 makes it larger (132,000 names
+/// of /usr/share: 2 %), and needs twenty times the time for extended attributes.
 const FAST_METADATA: &str = "zstd:optimal";
 
 /// The compression of metadata for the smallest images: a quarter smaller, and five times slower to
