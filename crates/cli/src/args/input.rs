@@ -147,9 +147,10 @@ impl ImageArgs {
         print_warnings(&opened, &self.image);
         // what a tree cannot hold, such as attributes, is no part of an archive that is missing
         let is_part = |warning: &Error| warning.kind() != Kind::Unsupported;
-        let is_incomplete = match opened.is_archive() {
-            true => opened.warnings().iter().any(is_part),
-            false => opened.is_incomplete(),
+        let is_incomplete = if opened.is_archive() {
+            opened.warnings().iter().any(is_part)
+        } else {
+            opened.is_incomplete()
         };
         if is_incomplete {
             exit::set_incomplete();
