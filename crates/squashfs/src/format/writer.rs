@@ -7,7 +7,7 @@ use sinterfs_format::{
 };
 use sinterfs_model::{Categorizers, ImageWriter, Order, Result};
 
-use crate::write::{SquashfsOptions, SquashfsWriter};
+use crate::write::{SquashfsOptions, SquashfsWriter, UncompressedParts, WriteOptions};
 
 impl PipelineFormat for SquashfsOptions {
     fn level(&self, level: u8) -> Result<&'static Level> {
@@ -33,6 +33,31 @@ impl PipelineFormat for SquashfsOptions {
         options: &CreateOptions,
     ) -> Result<Box<dyn ImageWriter>> {
         Ok(Box::new(SquashfsWriter::new(out, self.resolved(options)?)?))
+    }
+}
+
+impl SquashfsOptions {
+    /// Returns the options of the writer.
+    fn resolved(&self, options: &CreateOptions) -> Result<WriteOptions> {
+        let stores_all = options.level == 0 && !options.is_compression_chosen;
+        let of_level = if stores_all {
+            UncompressedParts::ALL
+        } else {
+            UncompressedParts::default()
+        };
+        Ok(WriteOptions {
+            // one that is too large is refused as such
+            block_size: u32::try_from(options.block_size).unwrap_or(u32::MAX),
+            compression: options.compression.parse()?,
+            xattrs: options.xattrs,
+            made: options.create_timestamp,
+            threads: options.threads,
+            duplicates: options.duplicates,
+            own: Self {
+                uncompressed: self.uncompressed.or(Some(of_level)),
+                ..self.clone()
+            },
+        })
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::str::FromStr;
 
-use sinterfs_format::{CreateOptions, OptionRow, OptionTable};
+use sinterfs_format::{OptionRow, OptionTable};
 use sinterfs_model::{Error, Result, TailPlacement};
 
 use super::compression::Compression;
@@ -61,31 +61,6 @@ impl OptionTable for SquashfsOptions {
         ("exports", |own, text| text.switch(&mut own.exports)),
         ("padding", |own, text| text.switch(&mut own.padding)),
     ];
-}
-
-impl SquashfsOptions {
-    /// Returns the options of the writer.
-    pub(crate) fn resolved(&self, options: &CreateOptions) -> Result<WriteOptions> {
-        let stores_all = options.level == 0 && !options.is_compression_chosen;
-        let of_level = if stores_all {
-            UncompressedParts::ALL
-        } else {
-            UncompressedParts::default()
-        };
-        Ok(WriteOptions {
-            // one that is too large is refused as such
-            block_size: u32::try_from(options.block_size).unwrap_or(u32::MAX),
-            compression: options.compression.parse()?,
-            xattrs: options.xattrs,
-            made: options.create_timestamp,
-            threads: options.threads,
-            duplicates: options.duplicates,
-            own: Self {
-                uncompressed: self.uncompressed.or(Some(of_level)),
-                ..self.clone()
-            },
-        })
-    }
 }
 
 /// Options for writing an image.
