@@ -2,6 +2,7 @@
 
 use sinterfs_model::{Observer, Result};
 
+#[cfg(feature = "composefs")]
 use crate::formats::options::FormatOptions;
 use crate::write::job::BuildJob;
 use crate::write::pack::pack;
