@@ -186,7 +186,7 @@ fn eight_readers_get_right_bytes_within_bounded_memory() {
     for (format, flags, through) in [
         // fast to build: what is tested begins after that
         ("dwarfs", &["-C", "zstd:level=1", "-b", "8m"][..], "--fuse"),
-        ("dwarfs", &["-l1", "-b", "8m"], "--kernel"),
+        ("dwarfs", &["-C", "zstd:level=1", "-b", "8m"], "--kernel"),
         ("squashfs", &["-C", "zstd:level=1"], "--fuse"),
         ("erofs", &["-C", "lz4"], "--kernel"),
     ] {
