@@ -3,7 +3,7 @@
 //!
 //! In: the words of a command line. Out: names of options with their values, in the order of the
 //! words. **Invariant:** each flag sets an option of a format's table
-//! ([`FormatOptions::set`]), which refuses it for other formats; a test goes through all of them.
+//! (`FormatOptions::set`), which refuses it for other formats; a test goes through all of them.
 
 mod composefs;
 mod cramfs;
