@@ -87,7 +87,7 @@ fn a_purpose_cuts_a_recompressed_image_anew() {
     ]);
     let message = String::from_utf8(refused.stderr).unwrap();
     assert!(
-        message.contains("a price for reads is possible only when all content is compressed again"),
+        message.contains("--read-cost is possible only when all content is compressed again"),
         "{message}"
     );
 }
