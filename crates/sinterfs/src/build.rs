@@ -6,6 +6,9 @@
 
 pub use crate::about::FormatInfo;
 pub use crate::formats::formats;
+pub use crate::output::destination::{Destination, OutputFile};
+pub use crate::output::naming::is_same_file;
+pub use crate::output::new_file::{NewFile, write_new};
 pub use crate::write::attributes::{AttributeChanges, RootChanges};
 pub use crate::write::build::{build, reports_digest};
 pub use crate::write::builder::Builder;
@@ -18,12 +21,10 @@ pub use crate::write::format_options::{
 };
 pub use crate::write::header::{HeaderSource, MountingProgram, NewHeader};
 pub use crate::write::input::kinds::{Input, Layering, ManifestOptions, MergePart, Whiteouts};
-pub use crate::write::naming::is_same_file;
-pub use crate::write::new_file::{NewFile, write_new};
 pub use crate::write::recompress::recompress;
 pub use crate::write::recompress_request::{RecompressParts, RecompressReport, RecompressRequest};
 pub use crate::write::report::{BuildReport, ObjectsReport, PipelineReport};
-pub use crate::write::request::{BuildRequest, ComposefsOptions, Destination, OutputFile};
+pub use crate::write::request::{BuildRequest, ComposefsOptions};
 
 pub use sinterfs_format::{PerFileOptions, Purpose, VolumeOptions};
 pub use sinterfs_model::{Categorizers, Order, ReadCost};

@@ -2,13 +2,11 @@
 //! are.
 
 #[cfg(feature = "write")]
-mod build;
-#[cfg(feature = "write")]
-mod contents;
+pub(crate) mod contents;
 #[cfg(feature = "write")]
 pub(crate) mod dump;
 #[cfg(feature = "write")]
-mod object_store;
+pub(crate) mod object_store;
 #[cfg(all(feature = "mount", target_os = "linux"))]
 mod overlay_mount;
 
@@ -18,8 +16,6 @@ use sinterfs_block::ReadAt;
 use sinterfs_format::{About, Bid, CheckOptions, CheckReport, Format, Handle, ReadOptions};
 use sinterfs_model::{Observer, Result, Setting};
 
-#[cfg(feature = "write")]
-pub(crate) use build::build;
 #[cfg(all(feature = "mount", target_os = "linux"))]
 pub(crate) use overlay_mount::mount_overlay;
 

@@ -14,23 +14,17 @@ use sinterfs_format::Sectioned;
 use sinterfs_format::{Bid, Format, ReadOptions};
 #[cfg(feature = "write")]
 use sinterfs_format::{PipelineFormat, Purpose, VolumeOptions};
+#[cfg(feature = "write")]
+use sinterfs_model::Setting;
 #[cfg(all(feature = "mount", target_os = "linux"))]
 use sinterfs_model::{Backing, Loss};
 use sinterfs_model::{Error, Result};
-#[cfg(feature = "write")]
-use sinterfs_model::{Observer, Setting};
 
 #[cfg(feature = "write")]
 use crate::about::{FormatInfo, levels};
 #[cfg(all(feature = "mount", target_os = "linux"))]
-use crate::mount::object_verification::ObjectVerification;
+use crate::object_verification::ObjectVerification;
 use crate::open_options::OpenOptions;
-#[cfg(feature = "write")]
-use crate::write::job::BuildJob;
-#[cfg(feature = "write")]
-use crate::write::pack::pack;
-#[cfg(feature = "write")]
-use crate::write::report::BuildReport;
 
 /// All formats; the first is the default, and is written.
 pub const FORMATS: &[&dyn Format] = &[
@@ -77,17 +71,6 @@ impl Writing {
         let pipeline = format.pipeline();
         let is_written = pipeline.is_some() || format.name() == COMPOSEFS;
         is_written.then_some(Self { format, pipeline })
-    }
-
-    /// Builds an image. On an error nothing is left of it.
-    pub(crate) fn build(&self, job: BuildJob<'_>, observer: &dyn Observer) -> Result<BuildReport> {
-        match self.pipeline {
-            Some(format) => pack(format, job, observer),
-            #[cfg(feature = "composefs")]
-            None => crate::composefs::build(job, observer),
-            #[cfg(not(feature = "composefs"))]
-            None => Err(Error::unsupported("this format is not written")),
-        }
     }
 
     /// Returns the writer for the pipeline.

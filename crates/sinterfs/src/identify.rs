@@ -5,7 +5,6 @@
 //! each format once.
 
 pub(crate) mod compressed_device;
-pub(crate) mod disk;
 mod identified;
 pub(crate) mod partition;
 

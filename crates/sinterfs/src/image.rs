@@ -4,7 +4,10 @@
 //! threads at once. Paths are relative to the image's root, with or without a leading slash;
 //! symlinks are followed within the image only. **Invariant:** nothing here depends on a format.
 
+#[cfg(feature = "write")]
+pub(crate) mod container_config;
 mod directory;
+pub(crate) mod disk;
 mod file;
 mod metadata;
 mod walk;
@@ -22,7 +25,7 @@ use sinterfs_model::{Error, Ino, Kind, Result};
 use sinterfs_ops::{Follow, resolve};
 use sinterfs_platform::names;
 
-use crate::identify::disk::ChosenPartition;
+use crate::image::disk::ChosenPartition;
 
 pub use crate::open_options::OpenOptions;
 pub use directory::{Directory, Entries, Entry};

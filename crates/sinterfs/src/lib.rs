@@ -3,23 +3,21 @@
 
 #[cfg(feature = "write")]
 mod about;
-#[cfg(feature = "write")]
-mod archive_image;
 #[cfg(feature = "composefs")]
 mod composefs;
-#[cfg(all(feature = "remote", feature = "write"))]
-mod equal_leaves;
+#[cfg(feature = "write")]
+mod containers;
 mod formats;
 mod identify;
 #[cfg(feature = "write")]
 mod kept_warnings;
+#[cfg(all(feature = "mount", target_os = "linux"))]
+mod object_verification;
 mod open;
 mod open_options;
+#[cfg(feature = "write")]
+mod output;
 mod place;
-mod reader_options;
-mod shared_options;
-#[cfg(all(feature = "remote", feature = "write"))]
-mod splice;
 #[cfg(all(test, feature = "write"))]
 mod tests;
 mod trust;
@@ -43,12 +41,12 @@ pub use formats::formats_read;
 pub use image::Image;
 #[cfg(feature = "write")]
 pub use open::open_tree;
+pub use open::shared_options::keep_applicable;
 pub use open::{open, open_source, open_with, partitions, survey};
 pub use open_options::OpenOptions;
 pub use place::{is_url, shown};
 #[cfg(feature = "remote")]
 pub use place::{warm, warm_start};
-pub use shared_options::keep_applicable;
 pub use sinterfs_model as model;
 pub use sinterfs_model::{Error, FileType, Kind, Observer, Quiet, Result, Setting};
 pub use sinterfs_platform as platform;

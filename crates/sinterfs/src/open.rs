@@ -1,5 +1,14 @@
 //! Opening an image file: its format is found, the image validated and ready to serve.
 
+#[cfg(feature = "write")]
+mod archive_image;
+#[cfg(feature = "write")]
+pub(crate) mod detect;
+pub(crate) mod reader_options;
+pub(crate) mod shared_options;
+pub(crate) mod signature;
+pub(crate) mod trusted_source;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,10 +21,10 @@ use crate::identify;
 use crate::image::{Image, InfoRows};
 use crate::open_options::OpenOptions;
 use crate::place;
-use crate::reader_options::format_to_open;
-use crate::verify::trusted_source::{self, TrustedSource};
 #[cfg(feature = "write")]
-use crate::{archive_image, write::input::detect::What};
+use detect::What;
+use reader_options::format_to_open;
+use trusted_source::TrustedSource;
 
 /// Opens an image file of any format.
 ///

@@ -7,18 +7,16 @@ mod archive;
 #[cfg(feature = "write")]
 mod container;
 #[cfg(feature = "write")]
-pub(crate) mod container_config;
-#[cfg(feature = "write")]
 mod diff;
 #[cfg(feature = "write")]
 mod filtered_image;
 
 #[cfg(feature = "write")]
+pub use crate::image::container_config::{CONTAINER_ATTRIBUTE, container_rows};
+#[cfg(feature = "write")]
 pub use archive::{ArchiveRequest, archive};
 #[cfg(feature = "write")]
 pub use container::{ContainerReport, ContainerRequest, container};
-#[cfg(feature = "write")]
-pub use container_config::{CONTAINER_ATTRIBUTE, container_rows};
 #[cfg(feature = "write")]
 pub use diff::diff;
 #[cfg(feature = "write")]

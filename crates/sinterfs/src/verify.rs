@@ -16,9 +16,8 @@ mod repair;
 mod seems_sound;
 #[cfg(feature = "write")]
 mod sign;
-mod signature;
-pub(crate) mod trusted_source;
 
+pub use crate::open::signature::{Signable, read_signature, signature_path, signed_statement};
 pub use crate::trust::{Anchor, Trust};
 pub use check::{check, is_image};
 pub use digest::{digest, signable};
@@ -34,7 +33,6 @@ pub use parity::{Damage, ParityReport, check_parity, parity_path, write_parity};
 pub use repair::{RepairReport, RepairRequest, repair};
 #[cfg(feature = "write")]
 pub use sign::sign;
-pub use signature::{Signable, read_signature, signature_path, signed_statement};
 pub use sinterfs_format::{CheckOptions, CheckReport};
 
 pub use sinterfs_block::digest::Root;

@@ -1,8 +1,10 @@
-//! Making images: requests, their resolution for a format, and the output file.
+//! Making images: requests, and their resolution for a format.
 
 pub mod attributes;
 pub(crate) mod base;
 pub mod build;
+#[cfg(feature = "composefs")]
+mod build_composefs;
 pub mod builder;
 pub mod device;
 pub(crate) mod device_names;
@@ -10,7 +12,6 @@ pub mod device_options;
 pub mod filters;
 pub mod format_options;
 pub mod header;
-pub(crate) mod hidden_file;
 pub(crate) mod history;
 mod index;
 pub mod input;
@@ -18,15 +19,12 @@ pub mod input;
 mod into_registry;
 pub mod job;
 pub(crate) mod level_of;
-pub(crate) mod naming;
-pub mod new_file;
-pub mod output;
 pub(crate) mod pack;
 pub mod recompress;
 pub mod recompress_request;
-mod replaced;
 pub mod report;
 pub mod request;
 pub(crate) mod resolve;
 pub(crate) mod times;
 pub(crate) mod upload;
+mod write_image;

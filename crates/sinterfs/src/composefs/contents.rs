@@ -19,7 +19,7 @@ use sinterfs_platform::FileAt;
 use super::object_store::{ObjectStore, Waiting};
 
 /// Bytes of one job: a file, or a piece of a larger one.
-pub(super) const MEMORY: u64 = BUFFERED;
+pub(crate) const MEMORY: u64 = BUFFERED;
 
 /// Files up to this length stay in memory between hashing and storing; others are read twice.
 const BUFFERED: u64 = 4 << 20;
@@ -28,7 +28,7 @@ const BUFFERED: u64 = 4 << 20;
 const PIECE: usize = 1 << 20;
 
 /// Finds the digests of files, and stores their content.
-pub(super) struct ContentHasher<'a> {
+pub(crate) struct ContentHasher<'a> {
     tree: &'a Tree,
     store: Option<&'a ObjectStore>,
     observer: &'a dyn Observer,
@@ -38,7 +38,7 @@ pub(super) struct ContentHasher<'a> {
 
 impl<'a> ContentHasher<'a> {
     /// Starts with a tree of which nothing is known but its names.
-    pub(super) fn new(
+    pub(crate) fn new(
         tree: &'a Tree,
         store: Option<&'a ObjectStore>,
         observer: &'a dyn Observer,
@@ -54,7 +54,7 @@ impl<'a> ContentHasher<'a> {
 
     /// Returns the content record of each node, and the number of files that changed while they
     /// were read.
-    pub(super) fn finish(self) -> (Vec<Body>, u64) {
+    pub(crate) fn finish(self) -> (Vec<Body>, u64) {
         let bodies = self.bodies.into_inner();
         let bodies = bodies.unwrap_or_else(PoisonError::into_inner);
         (bodies, self.changed.into_inner())
@@ -63,7 +63,7 @@ impl<'a> ContentHasher<'a> {
 
 /// The state of a thread.
 #[derive(Debug, Default)]
-pub(super) struct HasherState {
+pub(crate) struct HasherState {
     buffer: Vec<u8>,
     waiting: Waiting,
 }

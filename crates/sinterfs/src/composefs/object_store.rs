@@ -19,7 +19,7 @@ use sinterfs_erofs::composefs::object_path;
 use sinterfs_model::{Error, Result};
 use sinterfs_platform::{Directory, OpenFor, files};
 
-use crate::write::hidden_file::parent;
+use crate::output::hidden_file::parent;
 
 /// The most objects that wait for their names: syncing them one after the other costs little more
 /// than syncing one.

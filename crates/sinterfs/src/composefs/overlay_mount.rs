@@ -17,7 +17,7 @@ use sinterfs_model::{Error, FileType, Image, Ino, Result};
 use sinterfs_mount::{MountOptions, OverlayLayers};
 use sinterfs_ops::{Visit, WalkStep, walk};
 
-use crate::mount::object_verification::ObjectVerification;
+use crate::object_verification::ObjectVerification;
 use crate::open_options::OpenOptions;
 use sinterfs_erofs::format::ObjectDirectory;
 

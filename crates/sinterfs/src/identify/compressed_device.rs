@@ -1,24 +1,15 @@
 //! Compressed devices of cloop: what is opened is the image inside.
 //!
-//! In: a source that may be such a device, or what becomes one. Out: its content, and how an image
-//! in it is opened; a new device.
+//! In: a source that may be such a device. Out: its content, and how an image in it is opened.
 
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-#[cfg(feature = "write")]
-use sinterfs_block::Sink;
-#[cfg(feature = "write")]
-use sinterfs_cloop::{BlockCodec, WrittenVersion};
 use sinterfs_cloop::{CloopDevice, is_image, is_image_by_end};
-#[cfg(feature = "write")]
-use sinterfs_model::Observer;
 use sinterfs_model::Result;
 
 use super::identified::Identified;
 use crate::open_options::{OpenOptions, shared_cache};
-#[cfg(feature = "write")]
-use crate::write::device_options::{DeviceCodec, DeviceOptions, DeviceReport};
 
 /// The name of compressed devices.
 pub(super) const NAME: &str = "cloop";
@@ -54,32 +45,4 @@ pub(super) fn content(whole: &mut Identified) -> Result<Option<Identified>> {
         ..options.clone()
     };
     Ok(Some(Identified::new(Arc::new(device), inside)))
-}
-
-/// Compresses a device.
-#[cfg(feature = "write")]
-pub(crate) fn compress(
-    device: &dyn ReadAt,
-    out: &mut dyn Sink,
-    options: DeviceOptions,
-    observer: &dyn Observer,
-) -> Result<DeviceReport> {
-    let own = sinterfs_cloop::WriteOptions {
-        block_size: options.block_size,
-        version: match options.codec {
-            DeviceCodec::Version2 => WrittenVersion::V2,
-            DeviceCodec::Zlib => WrittenVersion::V4(BlockCodec::Zlib),
-            DeviceCodec::Xz => WrittenVersion::V4(BlockCodec::Xz),
-            DeviceCodec::Lz4 => WrittenVersion::V4(BlockCodec::Lz4),
-            DeviceCodec::Lzo => WrittenVersion::V4(BlockCodec::Lzo),
-        },
-        level: options.level,
-        threads: options.threads,
-    };
-    let written = sinterfs_cloop::write(device, out, own, observer)?;
-    Ok(DeviceReport {
-        blocks: written.blocks,
-        device_len: written.device_len,
-        stored: written.stored,
-    })
 }

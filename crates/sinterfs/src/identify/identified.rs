@@ -6,8 +6,8 @@ use sinterfs_block::ReadAt;
 use sinterfs_format::Format;
 use sinterfs_model::Result;
 
-use super::disk::ChosenPartition;
 use crate::formats;
+use crate::image::disk::ChosenPartition;
 use crate::open_options::OpenOptions;
 
 /// What is known of the first bytes of a source.

@@ -15,7 +15,7 @@ use sinterfs_partition::{Partition, PartitionTable};
 use super::compressed_device;
 use super::identified::Identified;
 use crate::formats::format_of;
-use crate::identify::disk::{ChosenPartition, PassedOver, rows_of};
+use crate::image::disk::{ChosenPartition, PassedOver, rows_of};
 use crate::open_options::OpenOptions;
 
 /// What is opened of a disk.

@@ -9,9 +9,9 @@ use sinterfs_model::{Error, Result};
 
 use crate::image::Image;
 use crate::open::open_with;
+use crate::open::shared_options::keep_applicable;
 use crate::open_options::OpenOptions;
 use crate::place;
-use crate::shared_options::keep_applicable;
 use crate::trust::{Anchor, Trust};
 
 /// Opens images, which divide the size of the cache. What does not keep them from being read is

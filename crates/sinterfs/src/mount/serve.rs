@@ -13,8 +13,8 @@ use sinterfs_mount::{LowerLayer, MountOptions, Upper};
 
 use crate::mount::kernel_backing::KernelBacking;
 use crate::mount::memory::threads_within_limit;
-use crate::mount::object_verification::ObjectVerification;
 use crate::mount::session::Session;
+use crate::object_verification::ObjectVerification;
 
 /// By whom names and attributes are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -18,8 +18,8 @@ use sinterfs_source::XattrFilter;
 use crate::open::open_tree;
 use crate::open_options::{OpenOptions, shared_cache};
 use crate::ops::filtered_image::FilteredImage;
-use crate::write::output::Output;
-use crate::write::request::Destination;
+use crate::output::Output;
+use crate::output::destination::Destination;
 
 /// Everything that can be asked of an archive.
 #[derive(Debug, Clone)]

@@ -18,12 +18,12 @@ use sinterfs_ops::{ArchiveOptions, ArchiveReport, PartOptions, Visit, WalkStep, 
 use sinterfs_source::XattrFilter;
 
 use crate::image::Image;
+use crate::image::container_config::{CONTAINER_ATTRIBUTE, stored_config};
 use crate::open::open_with;
 use crate::open_options::OpenOptions;
 use crate::ops::archive::{ArchiveRequest, archive};
-use crate::ops::container_config::{CONTAINER_ATTRIBUTE, stored_config};
-use crate::write::new_file::write_new;
-use crate::write::request::Destination;
+use crate::output::destination::Destination;
+use crate::output::new_file::write_new;
 
 /// The most bytes of an index that is there.
 const LONGEST: u64 = 16 << 20;

@@ -6,8 +6,9 @@ use sinterfs_model::Quiet;
 use sinterfs_testkit::noise;
 
 use crate::open_options::OpenOptions;
+use crate::output::destination::Destination;
 use crate::write::build::build;
-use crate::write::request::{BuildRequest, Destination};
+use crate::write::request::BuildRequest;
 
 #[test]
 fn a_chunk_is_kept_however_small_the_cache_is() {

@@ -12,11 +12,11 @@ use sinterfs_model::{Error, Findings, Image, Kind, Observer, Result, Stage, Tall
 use sinterfs_platform::names;
 
 use crate::formats;
-use crate::identify::disk::ChosenPartition;
+use crate::image::disk::ChosenPartition;
+use crate::open::reader_options::format_to_open;
+use crate::open::trusted_source::{self, TrustedSource};
 use crate::open_options::OpenOptions;
 use crate::place;
-use crate::reader_options::format_to_open;
-use crate::verify::trusted_source::{self, TrustedSource};
 
 /// Verifies an image: checksums and structure, with `deep` also every block and file.
 ///

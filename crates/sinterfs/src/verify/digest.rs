@@ -8,10 +8,10 @@ use std::path::Path;
 use sinterfs_block::digest::{Root, Verified, digest_range};
 use sinterfs_model::{Error, Observer, Result};
 
+use crate::open::signature::Signable;
+use crate::open::trusted_source;
 use crate::open_options::OpenOptions;
 use crate::place;
-use crate::verify::signature::Signable;
-use crate::verify::trusted_source;
 
 /// Computes the root of the digests that an image has of itself, or, if it has none, of its whole
 /// file.

@@ -10,8 +10,8 @@ use sinterfs_model::{Error, Result};
 
 use crate::formats;
 use crate::open_options::OpenOptions;
-use crate::write::new_file::write_new;
-use crate::write::output::Output;
+use crate::output::Output;
+use crate::output::new_file::write_new;
 
 /// Writes the digests of a whole file to another one, and gives their root.
 pub fn write_digests(image: &Path, to: &Path, replace: bool) -> Result<Root> {

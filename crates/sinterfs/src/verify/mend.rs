@@ -14,8 +14,8 @@ use sinterfs_model::{Error, Observer, Result};
 use super::repair::{replace_and_keep, require_file};
 use crate::formats;
 use crate::open_options::OpenOptions;
+use crate::output::Output;
 use crate::place;
-use crate::write::output::Output;
 
 /// Bytes that are copied at once.
 const STEP: u64 = 1 << 20;

@@ -16,8 +16,8 @@ use sinterfs_platform::Scratch;
 use sinterfs_platform::{Identity, files};
 
 use super::seems_sound::seems_sound;
-use crate::write::hidden_file::parent;
-use crate::write::output::Output;
+use crate::output::Output;
+use crate::output::hidden_file::parent;
 
 pub use sinterfs_parity::Damage;
 

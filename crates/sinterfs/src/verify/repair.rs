@@ -22,8 +22,8 @@ use super::parity::{ParityReport, Sources, scratch, write_record};
 use super::seems_sound::seems_sound;
 use crate::formats;
 use crate::open_options::OpenOptions;
+use crate::output::Output;
 use crate::place;
-use crate::write::output::Output;
 
 /// Bytes that are compared at once.
 const STEP: u64 = 1 << 20;

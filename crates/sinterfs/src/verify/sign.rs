@@ -8,7 +8,7 @@ use ct_codecs::{Base64, Decoder};
 use minisign_verify::{PublicKey, Signature};
 use sinterfs_model::{Error, Result};
 
-use super::signature::{Signable, read, signed_statement};
+use crate::open::signature::{Signable, read, signed_statement};
 
 /// Bytes of a secret key: three names of algorithms, the parameters for its password, number, key
 /// and checksum.
@@ -72,7 +72,7 @@ mod tests {
     use sinterfs_model::Kind;
 
     use super::*;
-    use crate::verify::signature::read_file;
+    use crate::open::signature::read_file;
 
     fn verify(root: Root, key: &OsStr, file: &Path) -> Result<String> {
         Ok(read_file(file)?.verify(root, key)?.0)

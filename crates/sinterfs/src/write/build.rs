@@ -10,8 +10,8 @@ use sinterfs_platform::names;
 use sinterfs_source::{Action, Edits, Exclude, directory};
 
 use crate::formats;
+use crate::image::container_config::CONTAINER_ATTRIBUTE;
 use crate::open::open_with;
-use crate::ops::CONTAINER_ATTRIBUTE;
 use crate::write::base::OpenBase;
 use crate::write::filters;
 use crate::write::header::HeaderBytes;
@@ -23,6 +23,7 @@ use crate::write::level_of::level_of;
 use crate::write::report::BuildReport;
 use crate::write::request::BuildRequest;
 use crate::write::upload;
+use crate::write::write_image::write_image;
 
 /// Builds an image. On an error nothing is left of it.
 pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildReport> {
@@ -46,7 +47,7 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
                 }
                 Ok(prepared)
             });
-            new.build(job, observer)
+            write_image(new, job, observer)
         },
     )?;
     report.pushed = pushed;

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use sinterfs_model::{Observer, Quiet, Result};
 
 use crate::open_options::OpenOptions;
+use crate::output::destination::Destination;
 use crate::write::build::build;
 use crate::write::filters::Filter;
 use crate::write::format_options::FormatOptions;
 use crate::write::input::kinds::{Input, Layering};
 use crate::write::report::BuildReport;
-use crate::write::request::{BuildRequest, Destination};
+use crate::write::request::BuildRequest;
 
 /// Describes an image to build.
 ///

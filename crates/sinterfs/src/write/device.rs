@@ -4,12 +4,12 @@
 
 use std::path::Path;
 
-use sinterfs_block::FileSource;
+use sinterfs_block::{FileSource, ReadAt, Sink};
+use sinterfs_cloop::{BlockCodec, WrittenVersion};
 use sinterfs_model::{Observer, Result};
 
-use crate::identify::compressed_device;
-use crate::write::device_options::{DeviceOptions, DeviceReport};
-use crate::write::output::Output;
+use crate::output::Output;
+use crate::write::device_options::{DeviceCodec, DeviceOptions, DeviceReport};
 
 /// Compresses a file into a device image of cloop.
 ///
@@ -25,11 +25,38 @@ pub fn compress_device(
 ) -> Result<DeviceReport> {
     let source = FileSource::open(device)?;
     let output = Output::create(image, replace)?;
-    let written = compressed_device::compress(&source, &mut output.writer(), options, observer);
+    let written = compress(&source, &mut output.writer(), options, observer);
     let report = written.map_err(|error| match error.concerned_path() {
         Some(_) => error,
         None => error.path(image),
     })?;
     output.commit()?;
     Ok(report)
+}
+
+/// Compresses a device.
+fn compress(
+    device: &dyn ReadAt,
+    out: &mut dyn Sink,
+    options: DeviceOptions,
+    observer: &dyn Observer,
+) -> Result<DeviceReport> {
+    let own = sinterfs_cloop::WriteOptions {
+        block_size: options.block_size,
+        version: match options.codec {
+            DeviceCodec::Version2 => WrittenVersion::V2,
+            DeviceCodec::Zlib => WrittenVersion::V4(BlockCodec::Zlib),
+            DeviceCodec::Xz => WrittenVersion::V4(BlockCodec::Xz),
+            DeviceCodec::Lz4 => WrittenVersion::V4(BlockCodec::Lz4),
+            DeviceCodec::Lzo => WrittenVersion::V4(BlockCodec::Lzo),
+        },
+        level: options.level,
+        threads: options.threads,
+    };
+    let written = sinterfs_cloop::write(device, out, own, observer)?;
+    Ok(DeviceReport {
+        blocks: written.blocks,
+        device_len: written.device_len,
+        stored: written.stored,
+    })
 }

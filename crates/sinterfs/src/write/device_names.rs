@@ -13,9 +13,9 @@ use sinterfs_format::PipelineFormat;
 use sinterfs_model::Result;
 use sinterfs_platform::files;
 
-use crate::write::hidden_file::parent;
-use crate::write::naming::{FORMER, FormerFile, former_name, is_replaceable};
-use crate::write::output::Output;
+use crate::output::Output;
+use crate::output::hidden_file::parent;
+use crate::output::naming::{FORMER, FormerFile, former_name, is_replaceable};
 
 /// The number of digits of the identity of a device.
 const DIGITS: usize = 32;

@@ -13,9 +13,9 @@ use sinterfs_platform::Scratch;
 use sinterfs_remote::Address;
 
 use crate::open_options::OpenOptions;
+use crate::output::destination::{Destination, OutputFile};
 use crate::place::{is_registry, shown};
 use crate::transfer::{PushWith, push_content};
-use crate::write::request::{Destination, OutputFile};
 
 /// Writes an image by `make`; one for a registry is pushed then, and its name with the digest of
 /// the manifest returned as well.

@@ -11,13 +11,13 @@ use sinterfs_model::{Error, Geometry, Observer, Order, Result, Setting};
 use sinterfs_platform::Scratch;
 use sinterfs_source::{HotList, Priorities};
 
+use crate::output::Output;
+use crate::output::naming::is_same_file;
 use crate::write::device_names;
 use crate::write::header::HeaderBytes;
 use crate::write::index;
 use crate::write::job::{BuildJob, Prepared};
 use crate::write::level_of::level_of;
-use crate::write::naming::is_same_file;
-use crate::write::output::Output;
 use crate::write::report::{BuildReport, PipelineReport, demand_all, interrupted};
 use crate::write::request::BuildRequest;
 use crate::write::resolve::create_options;

@@ -15,21 +15,22 @@ use sinterfs_source::image::content_map;
 use crate::formats;
 use crate::image::Image;
 use crate::open;
+use crate::open::trusted_source;
 use crate::open_options::{OpenOptions, shared_cache};
+use crate::output::Output;
+use crate::output::destination::Destination;
 use crate::place;
-use crate::verify::trusted_source;
 use crate::write::attributes::AttributeChanges;
 use crate::write::base::former_runs;
 use crate::write::header::HeaderBytes;
 use crate::write::history;
 use crate::write::input::opened::OpenInput;
 use crate::write::job::{BuildJob, Prepared};
-use crate::write::output::Output;
 use crate::write::recompress_request::{RecompressParts, RecompressReport, RecompressRequest};
 use crate::write::report::{demand_losses, interrupted};
-use crate::write::request::Destination;
 use crate::write::resolve::create_options;
 use crate::write::upload;
+use crate::write::write_image::write_image;
 
 /// Makes a new image of an image. On an error nothing is left of it.
 pub fn recompress(
@@ -172,7 +173,7 @@ fn rebuild(
     let build = &request.build;
     let new = formats::by_name(opened.format())?;
     let job = BuildJob::new(new.format.name(), build, || Ok(prepared));
-    let report = new.build(job, observer)?;
+    let report = write_image(new, job, observer)?;
     Ok(RecompressReport {
         format: report.format,
         old_bytes: opened.raw().info().totals.stored,

@@ -16,8 +16,9 @@ use sinterfs_model::{Error, Result};
 use sinterfs_platform::Scratch;
 
 use crate::open_options::OpenOptions;
+use crate::output::destination::Destination;
 use crate::place::shown;
-use crate::write::request::{BuildRequest, Destination};
+use crate::write::request::BuildRequest;
 
 /// Fails if nothing may be asked of servers, and the output is on one.
 pub fn check(request: &BuildRequest) -> Result<()> {

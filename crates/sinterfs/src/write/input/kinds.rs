@@ -1,7 +1,11 @@
-//! The requested input of a build: plain data.
+//! The requested input of a build, and its kind by content.
 
 use std::path::{Path, PathBuf};
 
+use sinterfs_model::Result;
+use sinterfs_source::merge::WhiteoutMarks;
+
+use crate::open::detect::What;
 use crate::open_options::OpenOptions;
 
 /// The input.
@@ -127,5 +131,45 @@ impl Input {
             layers: Some(layering),
             cache_bytes: OpenOptions::default().cache_bytes,
         }
+    }
+}
+
+impl Whiteouts {
+    /// Returns the marks of a source.
+    pub(super) fn marks(self, what: What) -> WhiteoutMarks {
+        let (names, overlay) = match self {
+            Self::Auto => (
+                matches!(what, What::Archive | What::Layout | What::Registry),
+                true,
+            ),
+            Self::Oci => (true, false),
+            Self::Overlayfs => (false, true),
+            Self::All => (true, true),
+            Self::None => (false, false),
+        };
+        WhiteoutMarks { names, overlay }
+    }
+}
+
+impl Input {
+    /// Detects the kind of a file; `options` apply to an image.
+    ///
+    /// # Errors
+    /// `Io` if it does not exist or cannot be read, `Invalid` for options of images where it is
+    /// none.
+    pub fn of(path: &Path, options: &OpenOptions) -> Result<Self> {
+        let path = path.to_owned();
+        let what = What::of(&path, options)?;
+        what.check(&path, options)?;
+        Ok(match what {
+            What::Directory => Self::Directory(path),
+            What::Layout | What::Registry => Self::layers(vec![path], Layering::default()),
+            What::Archive => Self::Archive(path),
+            What::Manifest => Self::Manifest(path),
+            What::Image => Self::Image {
+                path,
+                options: options.clone(),
+            },
+        })
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use sinterfs_model::{FileContent, LinkBelow, Loss, NodeId, Observer, Result, Source, Tree};
 use sinterfs_source::Archive;
 
-use super::docker_archive::holds_image;
+use crate::containers::docker_archive::holds_image;
 
 /// The notice of an image: the layers make the tree that its containers see.
 const PACKED: &str = "container images, whose files are packed instead of the tree of their layers \

@@ -14,9 +14,9 @@ use super::opened::{OpenInput, Tree};
 use super::request::Request;
 use super::stack::Stack;
 use crate::formats;
+use crate::image::container_config::{CONTAINER_ATTRIBUTE, LONGEST_CONFIG, kept};
 use crate::open::open_cached;
 use crate::open_options::shared_cache;
-use crate::ops::container_config::{CONTAINER_ATTRIBUTE, LONGEST_CONFIG, kept};
 
 /// Opens all that a request names.
 pub(crate) fn open(request: &Request<'_>) -> Result<OpenInput> {

@@ -11,10 +11,10 @@ use sinterfs_source::archive::ImpliedDirectories;
 use sinterfs_source::image::Damage;
 use sinterfs_source::{Archive, Edits, Exclude, Manifest, archive, directory, manifest};
 
-use super::docker_archive::Layer;
 use super::kinds::{Input, ManifestOptions};
-use super::layer_digests;
-use super::oci;
+use crate::containers::docker_archive::Layer;
+use crate::containers::layer_digests;
+use crate::containers::oci;
 use crate::open_options::OpenOptions;
 use crate::place::{self, RemoteBlob, copy_hashed};
 

@@ -152,7 +152,7 @@ fn public_key(key: &OsStr) -> Result<PublicKey> {
 }
 
 /// Reads a small file of text.
-pub(super) fn read(path: &Path) -> Result<String> {
+pub(crate) fn read(path: &Path) -> Result<String> {
     let file = place::source(path, &OpenOptions::default())?;
     if file.len() > LONGEST {
         return Err(Error::invalid("too long for a key or a signature").path(path));

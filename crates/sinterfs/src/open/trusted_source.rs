@@ -18,13 +18,13 @@ use sinterfs_format::{Format, OwnDigests};
 use sinterfs_model::{Error, Kind, Limits, Result};
 
 use crate::formats;
-use crate::identify::disk::ChosenPartition;
 use crate::identify::{Start, identify};
+use crate::image::disk::ChosenPartition;
+use crate::open::signature::{self, Signable, Signed};
 use crate::open_options::OpenOptions;
 use crate::place::{self, AttachedSignature};
 use crate::self_mount;
 use crate::trust::{Anchor, Trust};
-use crate::verify::signature::{self, Signable, Signed};
 
 /// A source, verified if requested, and the options of opening its image.
 pub(crate) struct TrustedSource {

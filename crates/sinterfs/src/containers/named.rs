@@ -20,7 +20,7 @@ const VERSION: (&str, &[u8]) = ("version", b"Directory Transport Version: ");
 
 /// The form of an image on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Transport {
+pub(crate) enum Transport {
     /// A directory as OCI lays it out.
     Oci,
     /// A directory with the files of one image, as `skopeo copy` makes it.
@@ -40,16 +40,16 @@ const FORMS: [(&str, Transport); 4] = [
 
 /// A source that names a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Named {
-    pub(super) form: Transport,
-    pub(super) path: PathBuf,
+pub(crate) struct Named {
+    pub(crate) form: Transport,
+    pub(crate) path: PathBuf,
     /// The tag or the name of the image that is wanted, if several are there.
-    pub(super) image: Option<String>,
+    pub(crate) image: Option<String>,
 }
 
 impl Named {
     /// Parses a source; `None` for a path or a URL.
-    pub(super) fn of(source: &Path) -> Option<Self> {
+    pub(crate) fn of(source: &Path) -> Option<Self> {
         let bytes = names::bytes(source);
         if crate::place::is_url(source) {
             return None;
@@ -79,7 +79,7 @@ impl Named {
 }
 
 /// Returns the images of a directory, if it holds some.
-pub(super) fn layout(dir: &Path) -> Option<Box<dyn Blobs + '_>> {
+pub(crate) fn layout(dir: &Path) -> Option<Box<dyn Blobs + '_>> {
     if oci::is_layout(dir) {
         return Some(Box::new(Below(dir)));
     }

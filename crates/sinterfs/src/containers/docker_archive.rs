@@ -30,22 +30,22 @@ const MANIFEST: &str = "manifest.json";
 const DEEPEST: usize = 8;
 
 /// An archive whose members are looked up by name.
-pub(super) struct DockerArchive {
+pub(crate) struct DockerArchive {
     archive: Arc<Archive>,
     tree: Tree,
     path: PathBuf,
 }
 
 /// A layer within an archive.
-pub(super) struct Layer {
-    pub(super) stream: Box<dyn Read + Send>,
+pub(crate) struct Layer {
+    pub(crate) stream: Box<dyn Read + Send>,
     /// For messages.
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
 }
 
 impl DockerArchive {
     /// Looks into an archive; `None` if it holds no image.
-    pub(super) fn of(
+    pub(crate) fn of(
         archive: &Arc<Archive>,
         path: &Path,
         observer: &dyn Observer,
@@ -63,7 +63,7 @@ impl DockerArchive {
 
     /// Returns the layers and the configuration of the image, or of that for a platform or with a
     /// name; the form is detected unless it is given.
-    pub(super) fn layers(
+    pub(crate) fn layers(
         &self,
         platform: Option<&str>,
         form: Option<Transport>,
@@ -167,7 +167,7 @@ impl DockerArchive {
 
 /// Returns whether the files of an archive are beyond doubt a container image: many things have a
 /// `manifest.json`.
-pub(super) fn holds_image(tree: &Tree) -> bool {
+pub(crate) fn holds_image(tree: &Tree) -> bool {
     let has = |name| find(tree, name).is_some();
     let children = tree.children(NodeId::ROOT);
     let blobs = children.iter().any(|link| {

@@ -13,10 +13,10 @@ use sinterfs_codec::stream::StreamFormat;
 use sinterfs_model::{Error, Observer, Result};
 
 /// The most layers of an image; other programs take 127 or 500.
-pub(super) const MOST_LAYERS: usize = 1000;
+pub(crate) const MOST_LAYERS: usize = 1000;
 
 /// Fails with `Limit` for more layers than any image has.
-pub(super) fn bounded(count: usize) -> Result<()> {
+pub(crate) fn bounded(count: usize) -> Result<()> {
     if count > MOST_LAYERS {
         return Err(Error::limit(format!("more than {MOST_LAYERS} layers")));
     }
@@ -25,7 +25,7 @@ pub(super) fn bounded(count: usize) -> Result<()> {
 
 /// Returns the digests of the decoded layers that a configuration names; `None` if it says nothing
 /// of layers. `Corrupt` if it names another number of them.
-pub(super) fn named(config: Option<&[u8]>, count: usize) -> Result<Option<Vec<String>>> {
+pub(crate) fn named(config: Option<&[u8]>, count: usize) -> Result<Option<Vec<String>>> {
     let Some(config) = config else {
         return Ok(None);
     };
@@ -48,7 +48,7 @@ pub(super) fn named(config: Option<&[u8]>, count: usize) -> Result<Option<Vec<St
 
 /// Compares the decoded bytes of a layer with their digest; `known` is that of the bytes as they
 /// are stored, if somebody has compared it.
-pub(super) fn compare(
+pub(crate) fn compare(
     mut stored: impl Read + Send + 'static,
     expected: &str,
     known: Option<&str>,
@@ -88,7 +88,7 @@ fn in_hex(algorithm: &str, digest: &[u8]) -> String {
 }
 
 /// Converts an error of a reader, which may have one of ours inside.
-pub(super) fn failed(error: std::io::Error) -> Error {
+pub(crate) fn failed(error: std::io::Error) -> Error {
     match error.downcast::<Error>() {
         Ok(error) => error,
         Err(error) => Error::io("cannot read", error),
@@ -96,9 +96,9 @@ pub(super) fn failed(error: std::io::Error) -> Error {
 }
 
 /// Bytes that end with an error as soon as the work should stop.
-pub(super) struct Watched<'a, R> {
-    pub(super) inner: R,
-    pub(super) observer: &'a dyn Observer,
+pub(crate) struct Watched<'a, R> {
+    pub(crate) inner: R,
+    pub(crate) observer: &'a dyn Observer,
 }
 
 impl<R: Read> Read for Watched<'_, R> {

@@ -19,13 +19,13 @@ use sinterfs_model::{Error, Observer, Result, Setting};
 use super::layer_digests;
 
 /// The most bytes of an index or a manifest.
-pub(super) const LONGEST: u64 = 16 << 20;
+pub(crate) const LONGEST: u64 = 16 << 20;
 
 /// The file that says that a directory is a layout.
-pub(super) const MARK: &str = "oci-layout";
+pub(crate) const MARK: &str = "oci-layout";
 
 /// The index file of a layout.
-pub(super) const INDEX: &str = "index.json";
+pub(crate) const INDEX: &str = "index.json";
 
 /// The types of configurations: of OCI, and of Docker, which has the same fields.
 const CONFIGS: [&str; 2] = [
@@ -37,7 +37,7 @@ const CONFIGS: [&str; 2] = [
 const DEEPEST: usize = 4;
 
 /// The files of a layout, by paths from its root.
-pub(super) trait Blobs {
+pub(crate) trait Blobs {
     /// Opens a file; returns it and its length.
     fn open(&self, name: &str) -> Result<(Box<dyn Read + Send>, u64)>;
 
@@ -46,7 +46,7 @@ pub(super) trait Blobs {
 }
 
 /// The files of a directory.
-pub(super) struct Below<'a>(pub(super) &'a Path);
+pub(crate) struct Below<'a>(pub(crate) &'a Path);
 
 impl Blobs for Below<'_> {
     fn open(&self, name: &str) -> Result<(Box<dyn Read + Send>, u64)> {
@@ -59,7 +59,7 @@ impl Blobs for Below<'_> {
 }
 
 /// Opens a file; returns it and its length.
-pub(super) fn opened(path: &Path) -> Result<(Box<dyn Read + Send>, u64)> {
+pub(crate) fn opened(path: &Path) -> Result<(Box<dyn Read + Send>, u64)> {
     let failed = |error| Error::io("cannot read", error).path(path);
     let file = std::fs::File::open(path).map_err(failed)?;
     let len = file.metadata().map_err(failed)?.len();
@@ -67,21 +67,21 @@ pub(super) fn opened(path: &Path) -> Result<(Box<dyn Read + Send>, u64)> {
 }
 
 /// Returns whether a directory is a layout.
-pub(super) fn is_layout(dir: &Path) -> bool {
+pub(crate) fn is_layout(dir: &Path) -> bool {
     dir.join(MARK).is_file() && dir.join(INDEX).is_file()
 }
 
 /// What a manifest names.
-pub(super) struct FoundImage {
+pub(crate) struct FoundImage {
     /// The names of the layers, lowest first.
-    pub(super) layers: Vec<String>,
+    pub(crate) layers: Vec<String>,
     /// The configuration, if it has one of a known type.
-    pub(super) config: Option<Vec<u8>>,
+    pub(crate) config: Option<Vec<u8>>,
 }
 
 /// Finds the only image in a layout, or that with a tag or for a platform
 /// (`os/architecture[/variant]`).
-pub(super) fn image(
+pub(crate) fn image(
     blobs: &dyn Blobs,
     platform: Option<&str>,
     tag: Option<&str>,
@@ -391,7 +391,7 @@ fn read(blobs: &dyn Blobs, name: &str, digest: Option<&Digest>) -> Result<Value>
 }
 
 /// Reads all of a document, which has to be short.
-pub(super) fn whole(blobs: &dyn Blobs, name: &str) -> Result<Vec<u8>> {
+pub(crate) fn whole(blobs: &dyn Blobs, name: &str) -> Result<Vec<u8>> {
     let (stream, _) = blobs.open(name)?;
     let mut bytes = Vec::new();
     let read = stream.take(LONGEST + 1).read_to_end(&mut bytes);
@@ -403,7 +403,7 @@ pub(super) fn whole(blobs: &dyn Blobs, name: &str) -> Result<Vec<u8>> {
     }
 }
 
-pub(super) fn parsed(blobs: &dyn Blobs, name: &str, bytes: &[u8]) -> Result<Value> {
+pub(crate) fn parsed(blobs: &dyn Blobs, name: &str, bytes: &[u8]) -> Result<Value> {
     let wrong = |error| {
         Error::corrupt("not JSON")
             .because(error)

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use sinterfs_model::{Error, Result};
 
-use crate::write::output::Output;
+use crate::output::Output;
 
 /// A file that has no content and no name yet.
 #[derive(Debug)]

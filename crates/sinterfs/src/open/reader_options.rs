@@ -7,8 +7,8 @@ use sinterfs_format::Format;
 use sinterfs_model::{Error, Result, Setting};
 
 use crate::formats::FORMATS;
+use crate::open::trusted_source::TrustedSource;
 use crate::open_options::OpenOptions;
-use crate::verify::trusted_source::TrustedSource;
 
 /// Finds the format of an image that is to be opened.
 ///

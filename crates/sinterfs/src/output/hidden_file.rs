@@ -22,7 +22,7 @@ pub(crate) fn parent(path: &Path) -> &Path {
 }
 
 /// Returns the name of the hidden file of this process.
-pub(super) fn name(path: &Path) -> Result<PathBuf> {
+pub(crate) fn name(path: &Path) -> Result<PathBuf> {
     let mut hidden = prefix(path)?;
     hidden.push(format!("{}.tmp", std::process::id()));
     Ok(parent(path).join(hidden))
@@ -30,7 +30,7 @@ pub(super) fn name(path: &Path) -> Result<PathBuf> {
 
 /// Creates and locks the hidden file of an output, with permissions less the umask; removes what
 /// killed processes left of it.
-pub(super) fn create(path: &Path, mode: u32) -> Result<(PathBuf, File)> {
+pub(crate) fn create(path: &Path, mode: u32) -> Result<(PathBuf, File)> {
     remove_leftovers(path);
     let temporary = name(path)?;
     let failed = |e| Error::io("cannot create the output", e).path(&temporary);
@@ -50,13 +50,13 @@ pub(super) fn create(path: &Path, mode: u32) -> Result<(PathBuf, File)> {
 }
 
 /// Locks a hidden file until it is closed; a file system without locks is left alone.
-pub(super) fn lock(file: &File) {
+pub(crate) fn lock(file: &File) {
     let _ = file.lock();
 }
 
 /// Removes the hidden files of an output that nobody has locked. Failures are ignored: the files
 /// only take space.
-pub(super) fn remove_leftovers(path: &Path) {
+pub(crate) fn remove_leftovers(path: &Path) {
     let (Ok(prefix), Ok(entries)) = (prefix(path), std::fs::read_dir(parent(path))) else {
         return;
     };

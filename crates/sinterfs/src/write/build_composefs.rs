@@ -17,14 +17,14 @@ use sinterfs_model::{Error, Loss, NodeId, Observer, Result, Setting, Summary, Ti
 use sinterfs_pipeline::WarningCounter;
 use sinterfs_source::archive::ImpliedDirectories;
 
-use super::contents::{self, ContentHasher};
-use super::dump;
-use super::object_store::ObjectStore;
+use crate::composefs::contents::{self, ContentHasher};
+use crate::composefs::dump;
+use crate::composefs::object_store::ObjectStore;
+use crate::output::Output;
 use crate::write::attributes::AttributeChanges;
 use crate::write::input::kinds::Input;
 use crate::write::input::opened::OpenInput;
 use crate::write::job::BuildJob;
-use crate::write::output::Output;
 use crate::write::report::{BuildReport, ObjectsReport, PipelineReport, demand_all, interrupted};
 use crate::write::request::BuildRequest;
 use crate::write::resolve::given;

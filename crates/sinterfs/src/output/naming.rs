@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use sinterfs_model::{Error, Result, Setting};
 use sinterfs_platform::{Directory, OpenFor, files};
 
-use crate::write::hidden_file::{self, parent};
+use crate::output::hidden_file::{self, parent};
 
 /// Returns whether two paths name one file, which may not exist yet.
 pub fn is_same_file(a: &Path, b: &Path) -> bool {
@@ -22,7 +22,7 @@ pub fn is_same_file(a: &Path, b: &Path) -> bool {
     a == b || resolved(a).is_some_and(|path| Some(path) == resolved(b))
 }
 
-pub(super) fn exists(path: &Path) -> Error {
+pub(crate) fn exists(path: &Path) -> Error {
     let option = Setting::Replace;
     let what = format!("the output exists; use {option} to replace it");
     Error::invalid(what).about([option]).path(path)
@@ -30,7 +30,7 @@ pub(super) fn exists(path: &Path) -> Error {
 
 /// Links an unnamed file to its path; a replacement goes through a temporary name, since linking
 /// never overwrites.
-pub(super) fn name_file(file: &File, path: &Path, replace: bool) -> Result<()> {
+pub(crate) fn name_file(file: &File, path: &Path, replace: bool) -> Result<()> {
     let link = |to: &Path| files::name(file, to);
     match link(path) {
         Ok(()) => Ok(()),
@@ -47,7 +47,7 @@ pub(super) fn name_file(file: &File, path: &Path, replace: bool) -> Result<()> {
     }
 }
 
-pub(super) fn rename(temporary: &Path, path: &Path, replace: bool) -> Result<()> {
+pub(crate) fn rename(temporary: &Path, path: &Path, replace: bool) -> Result<()> {
     let result = if replace {
         std::fs::rename(temporary, path)
     } else {
@@ -64,32 +64,32 @@ pub(super) fn rename(temporary: &Path, path: &Path, replace: bool) -> Result<()>
 
 /// Opens the directory of a path before the name is made, so that a lack of descriptors leaves
 /// nothing behind.
-pub(super) fn open_directory(path: &Path) -> Result<Directory> {
+pub(crate) fn open_directory(path: &Path) -> Result<Directory> {
     Directory::open(parent(path), OpenFor::List)
         .map_err(|e| Error::io("cannot open the output's directory", e).path(path))
 }
 
 /// Returns whether a file that can be replaced has this name.
-pub(super) fn is_replaceable(path: &Path) -> bool {
+pub(crate) fn is_replaceable(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_file())
 }
 
 /// Makes the names in the directory of a path durable.
-pub(super) fn sync_names(path: &Path) -> Result<()> {
+pub(crate) fn sync_names(path: &Path) -> Result<()> {
     sync_directory(&open_directory(path)?, path)
 }
 
 /// Makes the new name durable; file systems that cannot sync a directory are left alone.
-pub(super) fn sync_directory(dir: &Directory, path: &Path) -> Result<()> {
+pub(crate) fn sync_directory(dir: &Directory, path: &Path) -> Result<()> {
     files::sync_directory(dir)
         .map_err(|e| Error::io("cannot sync the output's directory", e).path(path))
 }
 
 /// The part of a hidden name of files that no reader looks for.
-pub(super) const FORMER: &str = "former";
+pub(crate) const FORMER: &str = "former";
 
 /// Returns the hidden name of a file that loses its name until what replaces it has one.
-pub(super) fn former_name(path: &Path) -> PathBuf {
+pub(crate) fn former_name(path: &Path) -> PathBuf {
     let mut hidden = OsString::from(".");
     hidden.push(path.file_name().unwrap_or(OsStr::new("")));
     hidden.push(format!(".{FORMER}.tmp"));
@@ -97,20 +97,20 @@ pub(super) fn former_name(path: &Path) -> PathBuf {
 }
 
 /// A file that is replaced, under a hidden name.
-pub(super) struct FormerFile {
+pub(crate) struct FormerFile {
     hidden: PathBuf,
     path: PathBuf,
 }
 
 impl FormerFile {
     /// Renames a file to a hidden name.
-    pub(super) fn aside(path: &Path) -> Result<Self> {
+    pub(crate) fn aside(path: &Path) -> Result<Self> {
         let name = |from: &Path, to: &Path| std::fs::rename(from, to);
         Self::under(path, former_name(path), name)
     }
 
     /// Adds a hidden name to a file, or in its place where there are no links.
-    pub(super) fn besides(path: &Path, hidden: PathBuf) -> Result<Self> {
+    pub(crate) fn besides(path: &Path, hidden: PathBuf) -> Result<Self> {
         Self::under(path, hidden, |from, to| {
             std::fs::hard_link(from, to).or_else(|_| std::fs::rename(from, to))
         })
@@ -138,12 +138,12 @@ impl FormerFile {
     }
 
     /// Removes the hidden name.
-    pub(super) fn remove(self) {
+    pub(crate) fn remove(self) {
         let _ = std::fs::remove_file(self.hidden);
     }
 
     /// Restores the name of the file. What fails leaves the hidden name.
-    pub(super) fn restore(self) {
+    pub(crate) fn restore(self) {
         // nothing happens if both are names of one file
         if std::fs::rename(&self.hidden, &self.path).is_ok() {
             let _ = std::fs::remove_file(&self.hidden);

@@ -7,12 +7,12 @@ use std::path::Path;
 
 use sinterfs_model::{Result, Setting};
 
+#[cfg(feature = "write")]
+use crate::open::detect::What;
+use crate::open::reader_options::{given, image_of, refused, remove};
+use crate::open::trusted_source;
 use crate::open_options::OpenOptions;
 use crate::place;
-use crate::reader_options::{given, image_of, refused, remove};
-use crate::verify::trusted_source;
-#[cfg(feature = "write")]
-use crate::write::input::detect::What;
 
 /// Removes from the options of each of several files, which share some, those that its reader does
 /// not have.

@@ -6,57 +6,15 @@ use std::path::Path;
 
 use sinterfs_model::{Error, Result};
 use sinterfs_platform::{FileAt, files};
-use sinterfs_source::merge::WhiteoutMarks;
 use sinterfs_source::{archive, manifest};
 
-use super::kinds::{Input, Layering, Whiteouts};
-use super::named::{self, Named};
+use crate::containers::named::{self, Named};
+use crate::open::reader_options::refuse_all;
 use crate::open_options::OpenOptions;
 use crate::place;
-use crate::reader_options::refuse_all;
 
 /// An empty tar is zeros up to this many bytes: GNU tar fills a record of 20 blocks.
 const EMPTY_TAR: u64 = 1 << 20;
-
-impl Whiteouts {
-    /// Returns the marks of a source.
-    pub(super) fn marks(self, what: What) -> WhiteoutMarks {
-        let (names, overlay) = match self {
-            Self::Auto => (
-                matches!(what, What::Archive | What::Layout | What::Registry),
-                true,
-            ),
-            Self::Oci => (true, false),
-            Self::Overlayfs => (false, true),
-            Self::All => (true, true),
-            Self::None => (false, false),
-        };
-        WhiteoutMarks { names, overlay }
-    }
-}
-
-impl Input {
-    /// Detects the kind of a file; `options` apply to an image.
-    ///
-    /// # Errors
-    /// `Io` if it does not exist or cannot be read, `Invalid` for options of images where it is
-    /// none.
-    pub fn of(path: &Path, options: &OpenOptions) -> Result<Self> {
-        let path = path.to_owned();
-        let what = What::of(&path, options)?;
-        what.check(&path, options)?;
-        Ok(match what {
-            What::Directory => Self::Directory(path),
-            What::Layout | What::Registry => Self::layers(vec![path], Layering::default()),
-            What::Archive => Self::Archive(path),
-            What::Manifest => Self::Manifest(path),
-            What::Image => Self::Image {
-                path,
-                options: options.clone(),
-            },
-        })
-    }
-}
 
 /// The kind of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
