@@ -9,8 +9,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-#[cfg(all(feature = "remote", feature = "write"))]
-use sinterfs_format::Sectioned;
 use sinterfs_format::{Bid, Format, ReadOptions};
 #[cfg(feature = "write")]
 use sinterfs_format::{PipelineFormat, Purpose, VolumeOptions};
@@ -203,20 +201,6 @@ pub(crate) fn format_of(
     for &format in FORMATS {
         if format.bid(source, &here)? == Bid::Certain {
             return Ok(Some(format));
-        }
-    }
-    Ok(None)
-}
-
-/// Returns the format whose sections an image has that begins a source. It is not searched for.
-#[cfg(all(feature = "remote", feature = "write"))]
-pub(crate) fn sectioned(source: &Arc<dyn ReadAt>) -> Result<Option<&'static dyn Sectioned>> {
-    let here = ReadOptions::at(0);
-    for format in FORMATS {
-        if let Some(sectioned) = format.sectioned()
-            && format.bid(source, &here)? == Bid::Certain
-        {
-            return Ok(Some(sectioned));
         }
     }
     Ok(None)

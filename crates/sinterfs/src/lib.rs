@@ -33,7 +33,7 @@ pub mod image;
 pub mod mount;
 pub mod ops;
 pub mod self_mount;
-#[cfg(all(feature = "remote", feature = "write"))]
+#[cfg(feature = "write")]
 pub mod transfer;
 pub mod verify;
 
@@ -44,13 +44,13 @@ pub use open::open_tree;
 pub use open::shared_options::keep_applicable;
 pub use open::{open, open_source, open_with, partitions, survey};
 pub use open_options::OpenOptions;
-pub use place::{is_url, shown};
 #[cfg(feature = "remote")]
-pub use place::{warm, warm_start};
+pub use place::remote::{
+    FillOptions, Filled, ReadRecorder, RecordedReads, RemoteOptions, cache, warm, warm_start,
+};
+pub use place::{is_url, shown};
 pub use sinterfs_model as model;
 pub use sinterfs_model::{Error, FileType, Kind, Observer, Quiet, Result, Setting};
 pub use sinterfs_platform as platform;
-#[cfg(feature = "remote")]
-pub use sinterfs_remote::{FillOptions, Filled, ReadRecorder, RecordedReads, RemoteOptions, cache};
 #[cfg(feature = "write")]
 pub use write::builder::Builder;

@@ -12,7 +12,6 @@ mod list;
 mod memory;
 mod mounter;
 mod opened;
-mod reads;
 mod serve;
 mod session;
 mod statistics;

@@ -33,7 +33,8 @@ use crate::output::naming::{
     FormerFile, exists, former_name, name_file, open_directory, rename, sync_directory,
 };
 use crate::output::replaced::{copy_attributes, take_access};
-use crate::write::upload::{self, Upload};
+use crate::place::TRANSPORT;
+use crate::place::stores::Upload;
 
 /// How much is collected before a write reaches the kernel, in bytes.
 const BUFFER: usize = 1 << 20;
@@ -59,7 +60,7 @@ struct Written {
     /// Where the next byte goes, from the start of the file; `None` if the file cannot seek.
     position: Option<u64>,
     /// Where the bytes of a stream go on, if they become an object of a store.
-    upload: Option<Upload>,
+    upload: Option<Box<dyn Upload>>,
 }
 
 impl Written {
@@ -118,7 +119,7 @@ impl Output {
 
     /// Begins an object of a store.
     fn object(url: &Path, replace: bool, options: &OpenOptions) -> Result<Self> {
-        let upload = upload::begin(url, replace, options)?;
+        let upload = TRANSPORT.stores().upload(url, replace, options)?;
         let output = Self::with(OutputTarget::Stream, upload.sink()?);
         output.written().upload = Some(upload);
         Ok(output)
@@ -318,13 +319,19 @@ impl Output {
             OutputTarget::Stream => {
                 // what a file system that writes late could not write
                 files::flush(file).map_err(cannot_write)?;
-                written.upload.take().map_or(Ok(()), Upload::finish)
+                written
+                    .upload
+                    .take()
+                    .map_or(Ok(()), |upload| upload.finish())
             }
             OutputTarget::Behind { stream } => {
                 file.rewind().map_err(cannot_write)?;
                 let copied = io::copy(&mut file, stream);
                 copied.map_err(|e| cannot_write(written.failure(e)))?;
-                written.upload.take().map_or(Ok(()), Upload::finish)
+                written
+                    .upload
+                    .take()
+                    .map_or(Ok(()), |upload| upload.finish())
             }
             OutputTarget::Unnamed { path, replace } => {
                 file.sync_all()

@@ -1,8 +1,9 @@
 //! Images on their way to and from registries, as whole files.
 
-mod equal_leaves;
+#[cfg(feature = "remote")]
 mod pull;
-mod splice;
+pub(crate) mod push;
 
-pub(crate) use pull::push_content;
-pub use pull::{PullTo, Pulled, PushWith, pull, push};
+#[cfg(feature = "remote")]
+pub use pull::{PullTo, Pulled, pull};
+pub use push::{PushWith, push};

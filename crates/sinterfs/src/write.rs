@@ -15,7 +15,6 @@ pub mod header;
 pub(crate) mod history;
 mod index;
 pub mod input;
-#[cfg(feature = "remote")]
 mod into_registry;
 pub mod job;
 pub(crate) mod level_of;
@@ -26,5 +25,4 @@ pub mod report;
 pub mod request;
 pub(crate) mod resolve;
 pub(crate) mod times;
-pub(crate) mod upload;
 mod write_image;

@@ -18,12 +18,13 @@ use crate::mount::cache_trimmer::CacheTrimmer;
 use crate::mount::damage_log::DamageLog;
 use crate::mount::memory::default_cache_bytes;
 use crate::mount::opened::{can_be_of_one_image, open_all};
-use crate::mount::reads::{self, ReadNotes};
 use crate::mount::serve::{MountMethod, Mounted, because, mount, mount_layers};
 use crate::mount::session::Watchers;
 use crate::mount::statistics::Statistics;
 use crate::open_options::OpenOptions;
 use crate::place;
+use crate::place::TRANSPORT;
+use crate::place::transport::ReadNotes;
 
 /// The threads that answer requests to a remote image: most of them wait for the network.
 const REMOTE_THREADS: usize = 16;
@@ -203,10 +204,10 @@ impl Mounter {
             return Ok(mounted);
         }
         let record = self.record.is_some();
-        let notes = record.then(|| reads::notes(&mut self.open));
+        let notes = record.then(|| TRANSPORT.note_reads(&mut self.open));
         let opened = open_all(images, &self.open, warnings)?;
         // a list of what is read says more than the image
-        if !reads::has_list(&self.open) {
+        if !TRANSPORT.has_list(&self.open) {
             announce_starts(images, &opened, warnings);
         }
         let names: Vec<_> = images.iter().map(|image| source_name(image)).collect();

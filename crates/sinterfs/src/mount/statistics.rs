@@ -17,8 +17,8 @@ use sinterfs_model::{Error, Result};
 use sinterfs_ops::{Activity, OnRead, Watched};
 
 use crate::image::Image;
-use crate::mount::reads::ReadNotes;
 use crate::mount::ticker::Ticker;
+use crate::place::transport::ReadNotes;
 
 /// The interval at which changed counters are written.
 const EVERY: Duration = Duration::from_secs(1);

@@ -11,7 +11,7 @@ use sinterfs_source::{archive, manifest};
 use crate::containers::named::{self, Named};
 use crate::open::reader_options::refuse_all;
 use crate::open_options::OpenOptions;
-use crate::place;
+use crate::place::{self, TRANSPORT};
 
 /// An empty tar is zeros up to this many bytes: GNU tar fills a record of 20 blocks.
 const EMPTY_TAR: u64 = 1 << 20;
@@ -109,7 +109,7 @@ impl What {
         if options.offset.is_some() {
             return Ok(Self::Image);
         }
-        if place::container(path, None, options)?.is_some() {
+        if TRANSPORT.stores().container(path, None, options)?.is_some() {
             return Ok(Self::Registry);
         }
         let source = place::source(path, options)?;

@@ -22,7 +22,8 @@ use crate::identify::{Start, identify};
 use crate::image::disk::ChosenPartition;
 use crate::open::signature::{self, Signable, Signed};
 use crate::open_options::OpenOptions;
-use crate::place::{self, AttachedSignature};
+use crate::place::TRANSPORT;
+use crate::place::attached_signature::AttachedSignature;
 use crate::self_mount;
 use crate::trust::{Anchor, Trust};
 
@@ -313,7 +314,7 @@ fn attached(
     // of the smallest leaves, with the header of the digests
     let longest = source.len() / 128 + 4096;
     match &trust.image {
-        Some(image) => place::attached_signatures(image, longest, options),
+        Some(image) => TRANSPORT.attached_signatures(image, longest, options),
         None => Ok(None),
     }
 }

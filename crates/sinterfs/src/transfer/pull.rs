@@ -1,86 +1,31 @@
-//! Images on their way to and from registries, as whole files.
+//! Remote images on their way to files.
 //!
 //! **Invariant:** a pulled file is complete and has the digest that the registry names, or it is
 //! not there. Where digests say what an older image has, all bytes are compared with them, so that
 //! digests of another version give no mixture of both. What an interrupted pull has fetched is in
 //! the cache, where the next one finds it.
 
+mod equal_leaves;
+mod splice;
+
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-use sinterfs_block::digest::{Digests, Verified, digest_range};
+use sinterfs_block::digest::{Digests, Verified};
+use sinterfs_format::{Bid, ReadOptions, Sectioned};
 use sinterfs_model::{Error, Kind, Result};
-use sinterfs_remote::{Address, AttachedSignature, PushedImage, Remote, RemoteOptions};
+use sinterfs_remote::{Address, Remote, RemoteOptions};
 
-use crate::formats;
-use crate::image::container_config::stored_config;
+use crate::formats::FORMATS;
+use crate::open::open_source;
 use crate::open::trusted_source;
-use crate::open::{open_source, open_with};
 use crate::open_options::OpenOptions;
 use crate::output::Output;
-use crate::place;
-use crate::transfer::equal_leaves::{OlderContent, equal_leaves};
-use crate::transfer::splice::Splice;
-
-/// What is pushed with an image.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct PushWith<'a> {
-    /// The architecture of the programs in an EROFS image; by default this machine's.
-    pub architecture: Option<&'a str>,
-    /// The text of a signature of its root digest, which is attached to it.
-    pub signature: Option<&'a str>,
-    /// Whether the tag may name another image until now.
-    pub replace: bool,
-}
-
-/// Pushes an image to a registry; returns its name with the digest of the manifest.
-///
-/// An EROFS image becomes an ordinary image with one layer, any other format an artifact. With a
-/// signature of an image that has no digests of its own, those of the whole file are attached, too.
-///
-/// # Errors
-/// Those of [`crate::open()`]; `Invalid` for a reference without a tag, or with one that names
-/// another image and is not to be replaced, `Io` if the registry refuses or cannot be reached.
-pub fn push(image: &Path, to: &Path, with: PushWith<'_>, options: &OpenOptions) -> Result<String> {
-    // compared with the proof that is required
-    open_with(image, options)?;
-    push_content(place::source(image, options)?, to, with, options)
-}
-
-/// Pushes what is an image.
-pub(crate) fn push_content(
-    content: Arc<dyn ReadAt>,
-    to: &Path,
-    with: PushWith<'_>,
-    options: &OpenOptions,
-) -> Result<String> {
-    let address = Address::parse(to).map_err(|error| error.path(place::shown(to)))?;
-    let opened = open_source(Arc::clone(&content), &OpenOptions::default())?;
-    let own = trusted_source::in_image(&content, options)?;
-    let attached = |text: &str| {
-        let digests = match &own {
-            Some(_) => None,
-            None => Some(digest_range(&*content, 0, content.len())?.stored().to_vec()),
-        };
-        Ok::<_, Error>(AttachedSignature {
-            signature: text.as_bytes().to_vec(),
-            digests,
-        })
-    };
-    let signature = with.signature.map(attached).transpose()?;
-    let pushed = PushedImage {
-        replace: with.replace,
-        signature,
-        content,
-        format: opened.format(),
-        root: own.map(|own| own.digests.root().to_string()),
-        architecture: with.architecture.map(str::to_owned),
-        config: stored_config(&**opened.raw())?,
-    };
-    sinterfs_remote::push(&pushed, &address, &options.remote)
-}
+use crate::place::{self, TRANSPORT};
+use equal_leaves::{OlderContent, equal_leaves};
+use splice::Splice;
 
 /// What a download was.
 #[derive(Debug, Clone, Copy)]
@@ -256,7 +201,7 @@ impl Download<'_> {
     fn spliced(&self, remote: &Arc<Remote>, path: &Path) -> Result<(Arc<dyn ReadAt>, u64)> {
         let older = place::source(path, self.options)?;
         let new = Arc::clone(remote) as Arc<dyn ReadAt>;
-        let Some(format) = formats::sectioned(&new)? else {
+        let Some(format) = sectioned(&new)? else {
             return self.spliced_by_leaves(remote, (older, path));
         };
         let parts = format.older_parts(
@@ -324,7 +269,7 @@ impl Download<'_> {
         }
         let covers_it = |digests: &Digests| digests.covered() == new.len();
         let longest = new.len() / 128 + 4096;
-        let attached = place::attached_signatures(self.from, longest, &options)?;
+        let attached = TRANSPORT.attached_signatures(self.from, longest, &options)?;
         if let Some(attached) = attached {
             let stored = attached.into_iter().find_map(|one| one.digests);
             let digests = stored.map(|stored| Digests::open(stored.into()));
@@ -347,6 +292,19 @@ impl Download<'_> {
         let digests = stored.map(Digests::open).transpose()?;
         Ok(digests.filter(covers_it).map(|digests| (digests, 0)))
     }
+}
+
+/// Returns the format whose sections an image has that begins a source. It is not searched for.
+fn sectioned(source: &Arc<dyn ReadAt>) -> Result<Option<&'static dyn Sectioned>> {
+    let here = ReadOptions::at(0);
+    for format in FORMATS {
+        if let Some(sectioned) = format.sectioned()
+            && format.bid(source, &here)? == Bid::Certain
+        {
+            return Ok(Some(sectioned));
+        }
+    }
+    Ok(None)
 }
 
 /// An image of which a part is compared with its digests.

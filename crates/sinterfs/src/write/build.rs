@@ -18,19 +18,19 @@ use crate::write::header::HeaderBytes;
 use crate::write::input::kinds::Input;
 use crate::write::input::open::open as open_input;
 use crate::write::input::request::Request;
+use crate::write::into_registry;
 use crate::write::job::{BuildJob, Prepared};
 use crate::write::level_of::level_of;
 use crate::write::report::BuildReport;
 use crate::write::request::BuildRequest;
-use crate::write::upload;
 use crate::write::write_image::write_image;
 
 /// Builds an image. On an error nothing is left of it.
 pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildReport> {
-    upload::check(request)?;
+    into_registry::refuse_offline(&request.destination, &request.open)?;
     let new = formats::for_output(request.format.as_deref(), request.output_name().as_deref())?;
     let scratch = Scratch::new(request.scratch_dir());
-    let (mut report, pushed) = upload::make_for(
+    let (mut report, pushed) = into_registry::make_for(
         &request.destination,
         &scratch,
         &request.open,

@@ -1,4 +1,4 @@
-//! Images that are made to be in a registry.
+//! Images that are made to be on a server: in a registry, or an object of a store.
 //!
 //! In: a destination, and a function that writes an image to one. Out: the image in the registry if
 //! the destination is one, at the destination otherwise. **Invariant:** a registry names a blob by
@@ -10,12 +10,11 @@ use std::sync::Arc;
 use sinterfs_block::FileSource;
 use sinterfs_model::{Error, Result};
 use sinterfs_platform::Scratch;
-use sinterfs_remote::Address;
 
 use crate::open_options::OpenOptions;
 use crate::output::destination::{Destination, OutputFile};
-use crate::place::{is_registry, shown};
-use crate::transfer::{PushWith, push_content};
+use crate::place::{TRANSPORT, is_registry, shown};
+use crate::transfer::push::{PushWith, push_content};
 
 /// Writes an image by `make`; one for a registry is pushed then, and its name with the digest of
 /// the manifest returned as well.
@@ -33,12 +32,7 @@ pub(crate) fn make_for<T>(
         Destination::Object { url, replace } if is_registry(url) => (url, *replace),
         _ => return Ok((make(destination)?, None)),
     };
-    let located = |error: Error| error.path(shown(url));
-    let address = Address::parse(url).map_err(located)?;
-    sinterfs_remote::require_tag(&address).map_err(located)?;
-    if !replace {
-        sinterfs_remote::require_free(&address, &options.remote).map_err(located)?;
-    }
+    TRANSPORT.stores().require_pushable(url, replace, options)?;
     let file = Arc::new(scratch.file()?);
     let made = make(&Destination::Open(OutputFile(Arc::clone(&file))))?;
     let file = file.try_clone();
@@ -48,6 +42,18 @@ pub(crate) fn make_for<T>(
         replace,
         ..PushWith::default()
     };
-    let pushed = push_content(content, url, with, options).map_err(located)?;
+    let pushed =
+        push_content(content, url, with, options).map_err(|error| error.path(shown(url)))?;
     Ok((made, Some(pushed)))
+}
+
+/// Fails if nothing may be asked of servers, and the output is on one.
+pub(crate) fn refuse_offline(destination: &Destination, options: &OpenOptions) -> Result<()> {
+    match destination {
+        Destination::Object { url, .. } if TRANSPORT.stores().is_offline(options) => {
+            let what = "offline, nothing is written to a store";
+            Err(Error::invalid(what).path(shown(url)))
+        }
+        _ => Ok(()),
+    }
 }

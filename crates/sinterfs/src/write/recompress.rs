@@ -25,11 +25,11 @@ use crate::write::base::former_runs;
 use crate::write::header::HeaderBytes;
 use crate::write::history;
 use crate::write::input::opened::OpenInput;
+use crate::write::into_registry;
 use crate::write::job::{BuildJob, Prepared};
 use crate::write::recompress_request::{RecompressParts, RecompressReport, RecompressRequest};
 use crate::write::report::{demand_losses, interrupted};
 use crate::write::resolve::create_options;
-use crate::write::upload;
 use crate::write::write_image::write_image;
 
 /// Makes a new image of an image. On an error nothing is left of it.
@@ -44,7 +44,8 @@ pub fn recompress(
         request.build.destination = destination.clone();
         recompress_to_destination(&request, observer)
     };
-    let (mut report, pushed) = upload::make_for(&build.destination, &scratch, &request.open, make)?;
+    let (mut report, pushed) =
+        into_registry::make_for(&build.destination, &scratch, &request.open, make)?;
     match &mut report.rebuilt {
         Some(rebuilt) => rebuilt.pushed = pushed,
         None => report.pushed = pushed,

@@ -16,7 +16,8 @@ use crate::containers::docker_archive::Layer;
 use crate::containers::layer_digests;
 use crate::containers::oci;
 use crate::open_options::OpenOptions;
-use crate::place::{self, RemoteBlob, copy_hashed};
+use crate::place::stores::RemoteBlob;
+use crate::place::{self, copy_hashed};
 
 /// The options of opening an input.
 pub(crate) struct Request<'a> {

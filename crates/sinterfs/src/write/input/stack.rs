@@ -25,7 +25,8 @@ use crate::kept_warnings::KeptWarnings;
 use crate::open::detect::What;
 use crate::open::open_cached;
 use crate::open_options::shared_cache;
-use crate::place::{self, RemoteContainer};
+use crate::place::stores::RemoteContainer;
+use crate::place::{self, TRANSPORT};
 
 /// Sources so far.
 pub(super) struct Stack<'a> {
@@ -74,7 +75,10 @@ impl<'a> Stack<'a> {
             return Ok(());
         }
         if let Some(layers) = self.layers
-            && let Some(found) = place::container(&part.path, layers.platform.as_deref(), options)?
+            && let Some(found) =
+                TRANSPORT
+                    .stores()
+                    .container(&part.path, layers.platform.as_deref(), options)?
         {
             return self.remote(part, found);
         }
