@@ -6,11 +6,13 @@ use super::source::SourceFile;
 
 /// The library above the formats, and its files that name them.
 const LIBRARY: &str = "sinterfs";
-const LIST: [&str; 4] = [
+const LIST: [&str; 6] = [
     "crates/sinterfs/src/formats.rs",
     "crates/sinterfs/src/identify/compressed_device.rs",
     "crates/sinterfs/src/composefs.rs",
     "crates/sinterfs/src/composefs/",
+    "crates/sinterfs/src/write/build_composefs.rs",
+    "crates/sinterfs/src/write/device.rs",
 ];
 
 /// Finds a crate of a format that a file of the library names outside of the list.

@@ -155,26 +155,7 @@ pub const UNLINTED: &[(&str, &str)] = &[
 pub const CIRCLES: &[(&str, &[&str])] = &[];
 
 /// Circles of folders that are still there: see [`super::floors`].
-pub const TIED_ROOMS: &[TiedRooms] = &[(
-    "sinterfs",
-    "",
-    &[
-        "archive_image",
-        "composefs",
-        "equal_leaves",
-        "formats",
-        "identify",
-        "image",
-        "mount",
-        "open",
-        "ops",
-        "reader_options",
-        "shared_options",
-        "transfer",
-        "verify",
-        "write",
-    ],
-)];
+pub const TIED_ROOMS: &[TiedRooms] = &[];
 
 /// Type names that more than two crates define, with the reason.
 pub const SHARED_NAMES: &[(&str, &str)] = &[
@@ -227,7 +208,6 @@ pub const CLOSED_TYPES: &[(&str, &str)] = &[
     ("WalkStep", "all answers to one question"),
     ("What", "who prints differences has to know all"),
     ("UsageKind", "who draws a tree of sizes has to know all"),
-    ("Upload", "has no value: stands for what is not built in"),
     ("Order", "the pipeline has to decide on each"),
     ("ReadCost", "the pipeline has to decide on each"),
     ("Purpose", "a format has to decide on each"),

@@ -11,9 +11,9 @@ use sinterfs_testkit::{Fault, at_every_call};
 
 use super::{FaultySink, FaultySource, image_of, make_tree, open, request, write, written};
 use crate::formats;
-use crate::identify::compressed_device;
 use crate::write::base::OpenBase;
 use crate::write::build::prepare;
+use crate::write::device::compress;
 use crate::write::device_options::DeviceOptions;
 use crate::write::request::BuildRequest;
 use crate::write::resolve::create_options;
@@ -141,7 +141,7 @@ fn a_compressed_device_fails_whichever_read_or_write_fails() {
             ..DeviceOptions::default()
         };
         let mut sink = FaultySink::new(fault);
-        let made = compressed_device::compress(&source, &mut sink, options, &Quiet);
+        let made = compress(&source, &mut sink, options, &Quiet);
         made.map(|_| sink.bytes())
     });
 }

@@ -35,7 +35,7 @@ pub fn compress_device(
 }
 
 /// Compresses a device.
-fn compress(
+pub(crate) fn compress(
     device: &dyn ReadAt,
     out: &mut dyn Sink,
     options: DeviceOptions,
