@@ -1,7 +1,7 @@
 //! The transport of a build without `remote`.
 //!
-//! In: a URL. Out: an error. **Invariant:** whatever needs a server fails and says why; nothing is
-//! in a registry.
+//! In: a URL. Out: an error. **Invariant:** what needs a server fails and says why; nothing is in
+//! a registry.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The transport of a build with `remote`: servers, object stores and registries.
 //!
-//! In: a URL. Out: bytes and objects by `sinterfs-remote`. **Invariant:** where a proof is required,
-//! bytes need no version that the server pins: every one is compared with its digest.
+//! In: a URL. Out: bytes and objects by `sinterfs-remote`. **Invariant:** where a proof is
+//! required, bytes need no version that the server pins: each is compared with its digest.
 
 use std::path::Path;
 use std::sync::Arc;

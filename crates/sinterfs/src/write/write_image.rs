@@ -1,4 +1,4 @@
-//! The writer of an image: the pipeline's, or that of composefs.
+//! The writer of an image: the pipeline, or the writer of composefs.
 //!
 //! In: a job, and the format of the new image. Out: the image, and the report. **Invariant:** on an
 //! error nothing is left of the image.
