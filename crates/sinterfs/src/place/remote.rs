@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-use sinterfs_model::{Error, Result};
+#[cfg(feature = "write")]
+use sinterfs_model::Error;
+use sinterfs_model::Result;
 use sinterfs_remote::{Address, Remote};
 
 use crate::open_options::OpenOptions;
