@@ -89,7 +89,9 @@ def _texts(value: object) -> list[str]:
         return [str(value)]
     if isinstance(value, os.PathLike):
         return [os.fspath(value)]
-    return strings(value)
+    if isinstance(value, Iterable):
+        return strings(value)
+    raise TypeError(f"not a value of an option: {value!r}")
 
 
 def build(
