@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use rustix::fs::CWD;
 use rustix::io::Errno;
@@ -28,6 +28,7 @@ use crate::image_path::{file_name, mount_at_image_path};
 use crate::loop_device::{DIRECT, with_loop_device};
 use crate::mountinfo::{Mount, made_at};
 use crate::options::MountOptions;
+use crate::own_files::keep_only;
 use crate::session::{Session, catch_signals};
 use crate::start::{device_of, raise_read_ahead, serve_in_background};
 
@@ -67,7 +68,8 @@ pub fn mount_kernel(file: Arc<dyn Backing>, dir: &Path, options: &MountOptions) 
 }
 
 /// Reads metadata into the page cache in the background, since EROFS reads it page by page and
-/// would wait for each. Errors are ignored: what was not read is read on demand.
+/// would wait for each. Errors are ignored: what was not read is read on demand. The thread has a
+/// table of open files with nothing else in it, so that the process can end at any time.
 pub(crate) fn warm(tree: &OwnedFd, name: &str, metadata: Vec<Range<u64>>) {
     let Ok(file) = File::open(format!("/proc/self/fd/{}/{name}", tree.as_raw_fd())) else {
         return;
@@ -75,7 +77,13 @@ pub(crate) fn warm(tree: &OwnedFd, name: &str, metadata: Vec<Range<u64>>) {
     if let Some(device) = device_of(&file) {
         raise_read_ahead(&device, READ_AHEAD);
     }
+    let (kept, is_kept) = mpsc::channel();
+    let number = file.as_raw_fd();
     let read = move || {
+        let Ok(file) = keep_only(number) else {
+            return;
+        };
+        drop(kept);
         let (mut buffer, mut left) = (vec![0; READ_AHEAD as usize], WARM_MAX);
         for range in metadata {
             let mut offset = range.start;
@@ -92,6 +100,8 @@ pub(crate) fn warm(tree: &OwnedFd, name: &str, metadata: Vec<Range<u64>>) {
     };
     // without a thread, metadata is read on demand
     drop(std::thread::Builder::new().name("warm".into()).spawn(read));
+    // the file stays open until the thread has it
+    let _: std::result::Result<(), mpsc::RecvError> = is_kept.recv();
 }
 
 /// Mounts EROFS and raises its read-ahead.

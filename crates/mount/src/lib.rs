@@ -29,6 +29,7 @@ mod mountinfo;
 mod namespace;
 mod options;
 mod overlay;
+mod own_files;
 mod session;
 mod stacked;
 mod start;
