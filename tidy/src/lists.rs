@@ -265,11 +265,11 @@ pub const PROPER_NAMES: &[&str] = &["Cromfs", "Windows"];
 /// as "only" for "alone" and "after" for "behind".
 pub const PHRASES: &[(&str, usize)] = &[
     ("those of", 76),
-    ("that of", 56),
+    ("that of", 55),
     ("so many", 12),
     ("of its own", 29),
     ("of their own", 11),
-    ("anew", 21),
+    ("anew", 19),
     ("alone", 43),
     ("behind", 40),
     ("besides", 26),

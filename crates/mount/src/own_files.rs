@@ -18,7 +18,7 @@ use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 
 use rustix::thread::UnshareFlags;
 
-/// Makes for the calling thread a table of open files with one file of the process in it.
+/// Replaces the calling thread's table of open files by one with a single file of the process.
 pub(crate) fn keep_only(file: RawFd) -> io::Result<File> {
     // SAFETY: the thread has no objects that own descriptors but those that are made here
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FILES)? };
@@ -28,7 +28,7 @@ pub(crate) fn keep_only(file: RawFd) -> io::Result<File> {
     let numbers = names.filter_map(|entry| entry.file_name().to_str()?.parse::<RawFd>().ok());
     for number in numbers.collect::<Vec<_>>() {
         if number != file.as_raw_fd() {
-            // SAFETY: as above; the listing is closed already, which close(2) says and no more
+            // SAFETY: as above; the listing's own descriptor is closed already, so close(2) fails
             unsafe { rustix::io::close(number) };
         }
     }

@@ -4,8 +4,8 @@
 //!
 //! Each is smaller or faster than its nearest one of upstream's mkdwarfs, whose own settings can be
 //! had by explicit options. Blocks of zstd decode at 500 MB/s or more, blocks of LZMA2 at 100 to
-//! 200 MB/s. The codec of metadata, which is read whole when an image is opened, is about as strong
-//! as that of blocks; levels 0 and 1 store it as it is.
+//! 200 MB/s. Metadata is read whole when an image is opened; its codec is about as strong as the
+//! codec of blocks. Levels 0 and 1 store it uncompressed.
 
 use sinterfs_format::{Level, Purpose, level::SpecialCodecs};
 use sinterfs_model::{Order, ReadCost};

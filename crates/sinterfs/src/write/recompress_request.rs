@@ -34,13 +34,13 @@ pub struct RecompressRequest {
     pub open: OpenOptions,
     /// The options of a build; its input is ignored, and a format has to be that of the image. A
     /// block size other than the image's, or a purpose, asks for the whole pipeline, and changes of
-    /// owners, modes, times and packing ask for metadata that is made anew.
+    /// owners, modes, times and packing need new metadata.
     pub build: BuildRequest,
     /// Options of the image's format by their names, for callers that do not know the format.
     pub options: Vec<(String, OsString)>,
     /// Whether files are ordered, compared and cut anew.
     pub rebuild: bool,
-    /// Whether the metadata is made anew.
+    /// Whether new metadata is made.
     pub rebuild_metadata: bool,
     /// Which parts are compressed anew.
     pub parts: RecompressParts,
